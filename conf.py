@@ -1,0 +1,126 @@
+"""How the book is built: `sphinx-build -M html docs build -c .`, which is what `make book` runs."""
+
+import os
+import sys
+from importlib.metadata import version as installed
+from pathlib import Path
+
+ROOT = Path(__file__).parent
+sys.path.insert(0, str(ROOT / "docs" / "_ext"))
+
+# The one setting for where the source lives, such as "https://example.org/owner/posbook".
+# While it is empty, whatever depends on it (source links, canonical addresses) stays out of the book.
+REPOSITORY = ""
+# Where the built book is published; gives canonical addresses.
+ADDRESS = ""
+
+project = "posbook"
+author = "the posbook authors"
+copyright = "2026, the posbook authors"
+release = version = installed("posbook")
+language = "en"
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx_gallery.gen_gallery",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_proof",
+    "sphinxcontrib.bibtex",
+    # docs/_ext
+    "katex",
+    "gallery",
+    "computed",
+    "claims",
+    "boxes",
+]
+# The notebooks that sphinx-gallery writes are for download; myst-nb must not take them for pages.
+exclude_patterns = ["_*", "gallery/**/*.ipynb", "gallery/**/*.py", "**/README.md"]
+templates_path = ["docs/_templates"]
+nitpicky = True
+nitpick_ignore_regex = [
+    # Types in signatures; no inventory of another project is fetched, so they have no page to link to.
+    ("py:class", r"(torch|collections|jaxtyping|matplotlib)\..*"),
+    ("py:class", r"(Tensor|Float|Int|Bool|Shaped|Real|Num|Callable|Sequence|Iterable|Axes|Figure|'.*|.*\").*"),
+]
+suppress_warnings = ["config.cache"]  # BookOrder is a class; the gallery itself notices changed scripts
+
+# --- prose ----------------------------------------------------------------------------------------------------
+myst_enable_extensions = ["amsmath", "attrs_block", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+nb_execution_mode = "cache"
+nb_execution_raise_on_error = True
+bibtex_bibfiles = ["docs/references.bib"]
+bibtex_default_style = "alpha"
+bibtex_reference_style = "author_year"
+numfig = True
+numfig_secnum_depth = 0
+numfig_format = {"figure": "Figure %s", "exercise": "Exercise %s"}
+math_numfig = False
+math_eqref_format = "({number})"
+exercise_style = "solution_follow_exercise"
+# One count for all that is proved, so that "Theorem 2" comes before "Corollary 3".
+prf_realtyp_to_countertyp = {"corollary": "theorem", "lemma": "theorem", "proposition": "theorem"}
+copybutton_prompt_text = r">>> |\.\.\. "
+copybutton_prompt_is_regexp = True
+copybutton_only_copy_prompt_lines = True
+
+# --- reference ------------------------------------------------------------------------------------------------
+autodoc_member_order = "bysource"
+autodoc_default_options = {"members": True}
+autodoc_typehints = "signature"
+
+# --- gallery --------------------------------------------------------------------------------------------------
+os.environ["POSBOOK_GALLERY"] = "1"  # posbook.figures.publish leaves the figure to the scraper
+gallery_order = [
+    "plot_bag_of_words",
+    "plot_permutation",
+    "plot_last_bit",
+    "plot_prefix_shuffle",
+    "plot_symmetry_groups",
+    "plot_reversal",
+]
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "subsection_order": ["../examples/why"],
+    "within_subsection_order": "gallery.BookOrder",
+    "image_scrapers": ("posbook.figures.scraper.scraper",),
+    "abort_on_example_error": True,
+    "write_computation_times": False,  # its pages load scripts from the network
+    "show_memory": False,
+    "show_signature": False,
+    "min_reported_time": 10**6,
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "capture_repr": (),
+    "thumbnail_size": (400, 280),
+}
+
+# --- html -----------------------------------------------------------------------------------------------------
+html_theme = "furo"
+html_title = "posbook"
+html_static_path = ["docs/_static"]
+html_css_files = ["book.css"]
+html_js_files = ["book.js"]
+html_math_renderer = "katex"
+html_copy_source = False
+html_show_sourcelink = False
+html_show_search_summary = False  # summaries are fetched, which a browser refuses on file://
+html_baseurl = ADDRESS
+html_theme_options = {
+    "top_of_page_buttons": [],
+    "light_css_variables": {
+        "color-brand-primary": "#1d4f91",
+        "color-brand-content": "#1d4f91",
+        "color-brand-visited": "#1d4f91",
+    },
+    "dark_css_variables": {
+        "color-brand-primary": "#8ab8f5",
+        "color-brand-content": "#8ab8f5",
+        "color-brand-visited": "#8ab8f5",
+    },
+}
+if REPOSITORY:
+    html_theme_options |= {"source_repository": REPOSITORY, "source_branch": "main", "source_directory": "docs/"}

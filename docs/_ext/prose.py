@@ -1,0 +1,104 @@
+r"""The rules of the prose, as far as a machine can read them.
+
+    python docs/_ext/prose.py docs
+
+A number in the prose is computed ({num}), cited ({cited}), or one of the page's few exact constants, which its front
+matter lists with their reasons:
+
+    exact:
+      24: "4!, the orders of four tokens"
+
+Everything else that is a decimal or above twelve is a fault. Code, formulas, link targets, directive options and
+years are no prose; a formula that is nothing but a number is.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+import yaml
+
+FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
+NUMBER = re.compile(r"(?<![\w.,])[-−]?\d[\d,]*(?:\.\d+)?(?:e[-−+]?\d+)?(?:\s?%)?(?!\w)")
+ONLY_A_NUMBER = re.compile(r"[\s\d.,+\-−{}\\!]*(?:\\(?:times|cdot)\s*10\^\{?[-−]?\d+\}?)?\s*(?:\\?%)?")
+YEAR = re.compile(r"(?:19|20)\d\d")
+LARGEST_BARE = 12
+MOST_CONSTANTS = 6
+
+# In this order: what comes later no longer sees what came before.
+NO_PROSE = [
+    re.compile(r"^(?P<fence>`{3,})\{(?:math|eval-rst|toctree|bibliography)\}.*?^(?P=fence)\s*$", re.DOTALL | re.MULTILINE),
+    re.compile(r"^ *(?P<fence>`{3,})(?:python|text|console|bash|bibtex|json|\s*\n).*?^ *(?P=fence)\s*$", re.DOTALL | re.MULTILINE),
+    re.compile(r"^\s*:{3,}(?:\{[\w:-]+\})?", re.MULTILINE),  # what opens or closes a directive, but for its title
+    re.compile(r"^\s*:[\w-]+:.*$", re.MULTILINE),  # its options
+    re.compile(r"^\(.*\)=\s*$", re.MULTILINE),  # labels
+    re.compile(r"<!--.*?-->", re.DOTALL),
+    re.compile(r"\$\$.*?\$\$(?:\s*\([\w-]+\))?", re.DOTALL),
+    re.compile(r"\{[\w:]+\}`[^`]*`"),  # roles, {num} and {cited} among them: the build checks them
+    re.compile(r"`+[^`]*`+"),
+    re.compile(r"\]\([^)]*\)"),
+    re.compile(r"30[- ]seconds?"),  # the name of a box
+]
+MATHS = re.compile(r"\$([^$]+)\$")
+
+
+def blank(match):
+    """As many lines as before, so that a fault is reported where it stands."""
+    return "\n" * match.group().count("\n") + " "
+
+
+def bare_numbers(text):
+    """(line, number) for every number that the prose of a page states by itself."""
+    front = FRONT_MATTER.match(text)
+    if front:
+        text = blank(front) + text[front.end() :]
+    for pattern in NO_PROSE:
+        text = pattern.sub(blank, text)
+    text = MATHS.sub(lambda m: m[1] if ONLY_A_NUMBER.fullmatch(m[1]) else blank(m), text)
+    for line, content in enumerate(text.splitlines(), 1):
+        for match in NUMBER.finditer(content):
+            yield line, match.group().strip()
+
+
+def value(number):
+    return float(number.replace(",", "").replace("−", "-").rstrip("% "))
+
+
+def faults(path):
+    """The faults of one page, each as 'path:line: what is wrong'."""
+    text = path.read_text(encoding="utf-8")
+    front = FRONT_MATTER.match(text)
+    exact = ((yaml.safe_load(front[1]) or {}).get("exact") or {}) if front else {}
+    unused = {str(number) for number in exact}
+    found = []
+    for line, number in bare_numbers(text):
+        if number in unused | {str(n) for n in exact}:
+            unused.discard(number)
+        elif YEAR.fullmatch(number) or (abs(value(number)) <= LARGEST_BARE and value(number) % 1 == 0 and "." not in number):
+            continue
+        else:
+            found.append(f"{path}:{line}: {number} is typed: take it from a script or doctest with {{num}}, or cite it")
+    found += [f"{path}:1: the exact constant {number} does not occur" for number in sorted(unused)]
+    found += [f"{path}:1: the exact constant {n} has no reason" for n, why in exact.items() if not str(why).strip()]
+    if len(exact) > MOST_CONSTANTS:
+        found.append(f"{path}:1: {len(exact)} exact constants; at most {MOST_CONSTANTS} make a short list")
+    return found
+
+
+def pages(folder):
+    generated = folder / "gallery"
+    return sorted(
+        path
+        for path in folder.rglob("*.md")
+        if generated not in path.parents and not any(part.startswith("_") for part in path.relative_to(folder).parts)
+    )
+
+
+def main(folder):
+    found = [fault for path in pages(Path(folder)) for fault in faults(path)]
+    print(*found, sep="\n", end="\n" if found else "")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

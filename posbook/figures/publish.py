@@ -1,0 +1,104 @@
+r"""The last line of a gallery script: say what is seen, report the numbers, hand the figure over."""
+
+import math
+import os
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import matplotlib
+import matplotlib.pyplot as plt
+from matplotlib.backends import BackendFilter, backend_registry
+from matplotlib.figure import Figure
+
+from posbook.figures import svg
+
+SHORTEST_ALT = 60
+
+
+class Published(NamedTuple):
+    """What a script said about its figure; the gallery's scraper reads it from the figure."""
+
+    alt: str
+    numbers: dict[str, int | float | str]
+    measured: dict[str, int | str] | None
+
+
+def publish(
+    fig: Figure,
+    *,
+    alt: str | None = None,
+    numbers: dict[str, Any] | None = None,
+    seed: int | str | None = None,
+    size: str | None = None,
+    spread: str | None = None,
+) -> None:
+    r"""Publish the one figure of a script: print its numbers, then show, save or hand over the figure.
+
+    ``alt`` says what is seen, in at least 60 characters.
+    ``numbers`` are those the prose may quote: plain int, float or str, each under a Python name.
+    A figure of something measured tells ``seed``, ``size`` and ``spread``, all three.
+
+    With a screen the figure is shown; without one it is saved as <script>.svg where the script was started,
+    and the path is printed; in the gallery's build (POSBOOK_GALLERY=1) the scraper saves it.
+    Raises ValueError naming the script.
+
+    >>> publish(plt.figure(), alt="Too short.")
+    Traceback (most recent call last):
+        ...
+    ValueError: ...: alt text of 10 characters; say in at least 60 what is seen
+    """
+    script = script_name()
+    alt = " ".join((alt or "").split())
+    numbers = dict(numbers or {})
+    if len(alt) < SHORTEST_ALT:
+        raise ValueError(
+            f"{script}: alt text of {len(alt)} characters; say in at least {SHORTEST_ALT} what is seen"
+        )
+    for name, value in numbers.items():
+        _check_number(script, name, value)
+    measured = {"seed": seed, "size": size, "spread": spread}
+    missing = [name for name, value in measured.items() if value is None]
+    if 0 < len(missing) < len(measured):
+        raise ValueError(
+            f"{script}: a measured figure tells seed, size and spread; {' and '.join(missing)} missing"
+        )
+    fig.published = Published(alt, numbers, None if missing else measured)
+
+    for name, value in numbers.items():
+        print(f"{name} = {f'{value:.6g}' if type(value) is float else value}")
+    if os.environ.get("POSBOOK_GALLERY") == "1":
+        return
+    if matplotlib.get_backend().lower() in backend_registry.list_builtin(BackendFilter.INTERACTIVE):
+        plt.show()
+        return
+    path = Path(script).with_suffix(".svg")
+    write_whole(path, svg.themed(fig, alt))
+    print(path)
+
+
+def script_name() -> str:
+    """The file name of the running script: sphinx-gallery and runpy put theirs in __main__ as Python does."""
+    return Path(getattr(sys.modules["__main__"], "__file__", None) or "figure").name
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file whole or not at all: a build cut short must leave no half figure for the next to reuse."""
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        unfinished.write_text(text, encoding="utf-8", newline="\n")
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _check_number(script: str, name: str, value: object) -> None:
+    if not name.isidentifier():
+        raise ValueError(
+            f"{script}: the number {name!r} needs a Python name, since the prose quotes it by name"
+        )
+    # Exact types: a bool, a numpy scalar or a tensor would be stored as something else than was printed.
+    if type(value) not in (int, float, str):
+        raise ValueError(f"{script}: {name} is a {type(value).__name__}; give a plain int, float or str")
+    if type(value) is float and not math.isfinite(value):
+        raise ValueError(f"{script}: {name} is {value}; only a finite number can be quoted")
