@@ -49,6 +49,7 @@ suppress_warnings = ["config.cache"]  # BookOrder is a class; the gallery itself
 # --- prose ----------------------------------------------------------------------------------------------------
 myst_enable_extensions = ["amsmath", "attrs_block", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
+myst_update_mathjax = False  # KaTeX needs no settings of MathJax
 nb_execution_mode = "cache"
 nb_execution_raise_on_error = True
 bibtex_bibfiles = ["docs/references.bib"]
@@ -59,7 +60,6 @@ numfig_secnum_depth = 0
 numfig_format = {"figure": "Figure %s", "exercise": "Exercise %s"}
 math_numfig = False
 math_eqref_format = "({number})"
-exercise_style = "solution_follow_exercise"
 # One count for all that is proved, so that "Theorem 2" comes before "Corollary 3".
 prf_realtyp_to_countertyp = {"corollary": "theorem", "lemma": "theorem", "proposition": "theorem"}
 copybutton_prompt_text = r">>> |\.\.\. "

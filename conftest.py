@@ -1,6 +1,7 @@
 """The prose is tested: every ```python example of the book and of the README runs, page by page."""
 
 import pytest
+import torch
 from sybil import Sybil
 from sybil.parsers.myst import DocTestDirectiveParser, PythonCodeBlockParser, SkipParser
 
@@ -11,9 +12,11 @@ pytest_collect_file = Sybil(
 ).pytest()
 
 
+# On a shared machine two threads of torch wait for each other more than they compute, and the tensors here are small.
+torch.set_num_threads(1)
+
+
 @pytest.fixture(autouse=True)
 def seeded():
     """A test that forgets its seed is still repeatable."""
-    import torch
-
     torch.manual_seed(0)

@@ -93,8 +93,9 @@ def test_equivariance_holds_in_every_row_of_a_batch():
 
 def test_equivariance_reports_nan():
     assert math.isnan(properties.equivariance(lambda x: x * torch.nan, X))
-    seen = iter([1.0, torch.nan, 1.0])
-    assert math.isnan(properties.equivariance(lambda x: x * next(seen), X, permutations=[AT, AT]))
+    for order in ([torch.nan, 1.0], [1.0, torch.nan]):
+        factors = iter([1.0, *order])
+        assert math.isnan(properties.equivariance(lambda x, f=factors: x * next(f), X, permutations=[AT, AT]))
 
 
 def test_attention_is_invariant_under_joint_permutations_of_keys_and_values():

@@ -5,7 +5,7 @@ r"""Figures in chapters come from gallery scripts, by name.
     :::
 
 The directive embeds what the script drew, takes the alt text from the script, links to the script's page and makes
-the figure referable as {numref}`plot_permutation`. The script's page gets a line that leads back to every chapter
+the figure referable as {numref}`plot_permutation`, unless `:again:` says that another page does. The script's page gets a line that leads back to every chapter
 that shows it. `record` is how the other extensions read what a script reported.
 """
 
@@ -13,6 +13,7 @@ import json
 from pathlib import Path
 
 from docutils import nodes
+from docutils.parsers.rst import directives
 from sphinx.environment.collectors import EnvironmentCollector
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
@@ -40,6 +41,7 @@ def page(entry):
 class GalleryFigure(SphinxDirective):
     required_arguments = 1
     has_content = True
+    option_spec = {"again": directives.flag}  # shown elsewhere already: here without a number or a label
 
     def run(self):
         script = self.arguments[0]
@@ -52,9 +54,11 @@ class GalleryFigure(SphinxDirective):
         text, problems = self.parse_inline(" ".join(self.content))
         source = nodes.inline(text=f"{script}.py", classes=["figure-source"])
         caption += [*text, nodes.Text(" "), to_script(entry, source)]
-        figure = nodes.figure("", to_script(entry, image), caption, names=[script], align="default")
+        figure = nodes.figure("", to_script(entry, image), caption, align="default")
         self.set_source_info(figure)
-        self.state.document.note_explicit_target(figure)
+        if "again" not in self.options:
+            figure["names"].append(script)
+            self.state.document.note_explicit_target(figure)
         return [figure, *problems]
 
 

@@ -241,7 +241,7 @@ def visit_math(self, node: nodes.math) -> None:
 def visit_math_block(self, node: nodes.math_block) -> None:
     # furo wraps the block in a container that already carries its identifiers.
     ids = [name for name in node["ids"] if name not in node.parent.get("ids", ())]
-    number = get_node_equation_number(self, node) if node.get("number") else ""
+    number = str(get_node_equation_number(self, node)) if node.get("number") else ""
     classes = " ".join(["math", "notranslate", "nohighlight", *node["classes"]])
     self.body.append(self.starttag(nodes.Element(), "div", "", CLASS=classes, ids=ids))
     # Always focusable: whether the formula is wider than the screen, only the screen knows.

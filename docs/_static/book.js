@@ -1,9 +1,10 @@
 // A box that scrolls must be reachable by keyboard, and only a box that scrolls should be.
 function reachable() {
-  for (const box of document.querySelectorAll("article pre, article .table-wrapper")) {
+  for (const box of document.querySelectorAll("article pre, article .table-wrapper, article .formula")) {
     if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
     else box.removeAttribute("tabindex");
   }
 }
-document.addEventListener("DOMContentLoaded", reachable);
+// Fonts change widths, so look again when they are there.
+document.addEventListener("DOMContentLoaded", () => document.fonts.ready.then(reachable));
 window.addEventListener("resize", reachable);

@@ -1,25 +1,28 @@
 r"""Lines named where they end instead of in a legend, with a dot for every seed."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
+from jaxtyping import Real
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.text import Annotation
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
-from matplotlib.transforms import Bbox
+from matplotlib.transforms import BboxBase
+from torch import Tensor
 
 from posbook.figures import style
 
 
 def curve(
     ax: Axes,
-    x: Sequence[float] | np.ndarray,
-    y: Sequence[float] | np.ndarray,
+    x: Real[Tensor | np.ndarray, " points"] | Sequence[float | int],
+    y: Real[Tensor | np.ndarray, " points"] | Sequence[float | int],
     role: str,
     *,
     label: str | None = None,
-    seeds: Sequence[Sequence[float]] | np.ndarray | None = None,
+    seeds: Real[Tensor | np.ndarray, "seeds points"] | Sequence | None = None,
 ) -> Line2D:
     r"""A line in the look of an encoding, or in the colour of a role.
 
@@ -77,7 +80,7 @@ def _note(ax: Axes, line: Line2D) -> Annotation:
     )
 
 
-def _apart(boxes: Sequence[Bbox]) -> np.ndarray:
+def _apart(boxes: Sequence[BboxBase]) -> np.ndarray:
     """How far to move each box up so that none overlaps another, in their order and as little as may be.
 
     Boxes that must touch are pooled around their mean place: isotonic regression, by pooling neighbours.
@@ -93,7 +96,7 @@ def _apart(boxes: Sequence[Bbox]) -> np.ndarray:
         order = sorted(column, key=lambda i: boxes[i].y0 + boxes[i].y1)
         middles = np.array([(boxes[i].y0 + boxes[i].y1) / 2 for i in order])
         heights = [boxes[i].height for i in order]
-        gaps = [1.04 * (a + b) / 2 for a, b in zip(heights, heights[1:], strict=False)]
+        gaps = [1.04 * (a + b) / 2 for a, b in pairwise(heights)]
         stack = np.cumsum([0.0, *gaps])
         pools: list[list[float]] = []
         for wanted in middles - stack:
@@ -106,7 +109,9 @@ def _apart(boxes: Sequence[Bbox]) -> np.ndarray:
     return shifts
 
 
-def dots(ax: Axes, rows: Sequence[str], series: dict[str, Sequence[float]], roles: Sequence[str]) -> None:
+def dots(
+    ax: Axes, rows: Sequence[str], series: dict[str, Sequence[float | int]], roles: Sequence[str]
+) -> None:
     r"""One row for each name, on it one dot for each series, tied by a line; the first row names the series.
 
     On a logarithmic axis (set the scale first) a value of 0 stands at the left end, hollow, over a tick "0":

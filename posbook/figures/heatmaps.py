@@ -15,9 +15,9 @@ LARGEST = 64
 
 def cells(
     ax: Axes,
-    matrix: Real[Tensor, "rows columns"] | Real[np.ndarray, "rows columns"],
+    matrix: Real[Tensor | np.ndarray, "rows columns"],
     *,
-    limits: tuple[float, float],
+    limits: tuple[float | int, float | int],
     rows: Sequence[str] | None = None,
     columns: Sequence[str] | None = None,
     annotate: str | Callable[[float], str] | None = None,
@@ -88,8 +88,8 @@ def bar(ax: Axes, mesh: QuadMesh, label: str) -> Axes:
 
 def _check(
     values: np.ndarray,
-    low: float,
-    high: float,
+    low: float | int,
+    high: float | int,
     rows: Sequence[str] | None,
     columns: Sequence[str] | None,
     diverging: bool,
@@ -109,7 +109,7 @@ def _check(
             raise ValueError(f"{len(names)} names for {count} {which}")
 
 
-def _ink(value: float, low: float, high: float, diverging: bool) -> str:
+def _ink(value: float, low: float | int, high: float | int, diverging: bool) -> str:
     """The role of a number's colour: which side of the map's turn its cell lies on."""
     steps = style.DIVERGING_STEPS if diverging else style.SEQUENTIAL_STEPS
     step = int(np.clip((value - low) / (high - low) * steps, 0, steps - 1))

@@ -43,8 +43,8 @@ ROLES = {
     "grid": Colour("#e5e3dd", "#30333b"),
     # attention
     "query": Colour("#1c64c8", "#74aaff"),
-    "key": Colour("#b8480e", "#ff9a5c"),
-    "value": Colour("#5e7d10", "#cfe27a"),
+    "key": Colour("#be4d0e", "#f58a45"),
+    "value": Colour("#1d5c3a", "#b9f0c0"),
     # what a vector carries, and where it looks
     "position": Colour("#8e3bb0", "#d596f2"),
     "content": Colour("#4d6470", "#a9bcc6"),
@@ -61,12 +61,12 @@ ROLES = {
 
 _ENCODINGS = {
     "none": (Colour("#585c63", "#e6e6e4"), "o", (0, (12, 1))),
-    "learned": (Colour("#6b4400", "#edb304"), "s", (0, (6, 2))),
-    "sinusoidal": (Colour("#0a6fb5", "#78b4ff"), "^", (0, (1, 1.2))),
-    "shaw": (Colour("#42309a", "#9b85fc"), "D", (0, (5, 1.5, 1, 1.5))),
+    "learned": (Colour("#6f390e", "#fac00a"), "s", (0, (6, 2))),
+    "sinusoidal": (Colour("#0a6fb5", "#7cc2fa"), "^", (0, (1, 1.2))),
+    "shaw": (Colour("#4331a4", "#a27dfa"), "D", (0, (5, 1.5, 1, 1.5))),
     "t5": (Colour("#0b8256", "#86e894"), "v", (0, (3, 1.5))),
-    "alibi": (Colour("#740552", "#d072a8"), "P", (0, (8, 2, 2, 2))),
-    "rope": (Colour("#d43a15", "#f0733f"), "X", "-"),
+    "alibi": (Colour("#690659", "#c27194"), "P", (0, (8, 2, 2, 2))),
+    "rope": (Colour("#d43a15", "#e96434"), "X", "-"),
     "transformer_xl": (Colour("#36548c", "#a3bdf0"), "<", (0, (2, 1))),
     "deberta": (Colour("#5f7300", "#c7d85c"), ">", (0, (4, 1, 1, 1, 1, 1))),
     "kerple": (Colour("#9a3d7c", "#f0a3d6"), "p", (0, (7, 1.5, 1, 1.5))),

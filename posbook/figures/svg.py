@@ -59,11 +59,9 @@ def _pixels(size: re.Match) -> str:
 
 
 def _title(fig: Figure, alt: str) -> str:
-    """The figure's own title, unless it has formulas, which would be read out as TeX; else the alt's start."""
-    titles = [
-        fig.get_suptitle(),
-        *(ax.get_title(at) for ax in fig.axes for at in ("left", "center", "right")),
-    ]
+    """The figure's own title; the alt's start where that has formulas, which would be read out as TeX."""
+    places = ("left", "center", "right")
+    titles = [fig.get_suptitle(), *(ax.get_title(place) for ax in fig.axes for place in places)]
     plain = [title for title in titles if title and "$" not in title]
     return " ".join((plain[0] if plain else alt.partition(".")[0]).split())
 

@@ -24,7 +24,7 @@ def row(
     ax: Axes,
     words: Sequence[str],
     *,
-    y: float = 0.0,
+    y: float | int = 0.0,
     roles: str | Sequence[str] = "content",
     positions: Sequence[int] | None = None,
     name: str | None = None,

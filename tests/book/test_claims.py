@@ -32,7 +32,6 @@ CONF = {
     ],
     "bibtex_bibfiles": ["references.bib"],
     "bibtex_reference_style": "author_year",
-    "exercise_style": "solution_follow_exercise",
     "numfig": True,
     "nitpicky": True,
     "myst_enable_extensions": ["colon_fence"],
@@ -192,7 +191,7 @@ def test_solutions_are_folded_natively_and_no_id_occurs_twice(build):
     )
     assert warnings == ""
     solutions = page.find_all("details", class_="solution")
-    assert [solution.summary.get_text() for solution in solutions] == ["Solution", "Solution"]
+    assert [solution.summary.get_text() for solution in solutions] == [f"Solution to Exercise {n} (Title {n})" for n in (1, 2)]
     assert all("It is so." in solution.get_text() for solution in solutions)
     ids = [element["id"] for element in page.find_all(id=True)]
     assert len(ids) == len(set(ids))

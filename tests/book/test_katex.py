@@ -84,7 +84,9 @@ def build(folder, pages, builder="html", **conf):
     """Exit status and warnings of a build of `pages`, with warnings as errors."""
     (folder / "docs").mkdir(exist_ok=True)
     for name, text in pages.items():
-        (folder / "docs" / f"{name}.md").write_text(text, encoding="utf-8")
+        page = folder / "docs" / f"{name}.md"
+        if not page.exists() or page.read_text("utf-8") != text:  # an untouched page must stay untouched
+            page.write_text(text, encoding="utf-8")
     warnings = io.StringIO()
     with patch_docutils(), docutils_namespace():
         app = Sphinx(
@@ -331,3 +333,10 @@ def test_macros_come_from_the_configuration(tmp_path):
     page = {"index": "# Title\n\n$\\answer$\n"}
     assert build(tmp_path, page, katex_macros={r"\answer": "42"}) == (0, "")
     assert "<mn>42</mn>" in (tmp_path / "html" / "index.html").read_text("utf-8")
+
+
+def test_equations_are_numbered_without_numbered_figures_too(tmp_path):
+    page = {"index": "# Title\n\n$$\nx\n$$ (eq-x)\n\nSee {eq}`eq-x`.\n"}
+    assert build(tmp_path, page, numfig=False) == (0, "")
+    soup = BeautifulSoup((tmp_path / "html" / "index.html").read_text("utf-8"), "html.parser")
+    assert [link.text for link in soup.select('a[href="#equation-eq-x"]')] == ["(1)", "(1)"]

@@ -150,8 +150,13 @@ WIDE = "<pre style='{}'>" + "x" * 200 + "</pre>"
         (views.axe_faults, "<p style='color: #bbb'>Pale.</p>", "color-contrast"),
         (views.axe_faults, "<a href='page.html'></a>", "link-name"),
         (views.sideways_faults, WIDE.format("overflow-x: auto"), None),
-        (views.sideways_faults, WIDE.format(""), "scrolls sideways"),
+        (views.sideways_faults, WIDE.format(""), "page scrolls sideways"),
         (views.sideways_faults, f"<div style='overflow: hidden'>{WIDE.format('')}</div>", "is cut off"),
+        (
+            views.sideways_faults,
+            "<div style='overflow: auto'><article><p style='width: 600px'>Wide.</p></article></div>",
+            "600 px",
+        ),
         (
             views.sideways_faults,
             f"<div style='width: 600px; overflow: auto'>{WIDE.format('')}</div>",

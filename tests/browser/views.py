@@ -136,28 +136,26 @@ def axe_faults(page):
 
 
 SIDEWAYS = r"""() => {
-  const wide = document.scrollingElement.scrollWidth, room = window.innerWidth, faults = [];
+  const room = window.innerWidth, faults = [];
+  const text = document.querySelector('article') || document.querySelector('main');
   const name = el => `<${el.tagName.toLowerCase()} class="${el.getAttribute('class') || ''}"> ` +
     JSON.stringify(el.textContent.trim().replace(/\s+/g, ' ').slice(0, 40));
-  if (wide > room) {
-    const out = [...document.querySelectorAll('body *')].filter(el => {
-      const box = el.getBoundingClientRect();
-      return box.width && box.right > room + 1 && getComputedStyle(el).position !== 'fixed';
-    });
-    const first = out.slice(0, 1).map(name);
-    faults.push(`scrolls sideways: ${wide} px on a screen of ${room} px, for example ${first}`);
-  }
-  for (const el of document.querySelectorAll(':is(article, main) :is(pre, table, img, svg, .katex-base)')) {
+  const wide = document.scrollingElement.scrollWidth;
+  if (wide > room) faults.push(`the page scrolls sideways: ${wide} px on a screen of ${room} px`);
+  // A box around the whole text that scrolls, as furo's does, is the page by another name.
+  for (let box = text?.parentElement; box && box !== document.documentElement; box = box.parentElement)
+    if (getComputedStyle(box).overflowX !== 'visible' && box.scrollWidth > box.clientWidth + 1)
+      faults.push(`the page scrolls sideways: ${box.scrollWidth} px in a box of ${box.clientWidth} px`);
+  for (const el of text?.querySelectorAll('pre, table, img, svg, .katex-base') ?? []) {
     let right = el.getBoundingClientRect().right;
     if (el.tagName === 'PRE') right = Math.max(right, el.getBoundingClientRect().left + el.scrollWidth);
     // The first box around it that scrolls holds it; one that hides what sticks out cuts it off.
-    for (let box = el; box && right; box = box.parentElement) {
-      const style = getComputedStyle(box), edge = box.getBoundingClientRect().right;
-      if (box !== el && style.position === 'absolute' && box.className.includes?.('mathml')) break;
-      if (['auto', 'scroll'].includes(style.overflowX)) {
+    for (let box = el; box !== text && right; box = box.parentElement) {
+      const scrolls = getComputedStyle(box).overflowX, edge = box.getBoundingClientRect().right;
+      if (['auto', 'scroll'].includes(scrolls)) {
         if (edge > room + 1) faults.push(`${name(el)} scrolls in a box that sticks out of the screen`);
         right = 0;
-      } else if (['hidden', 'clip'].includes(style.overflowX) && right > edge + 1) {
+      } else if (['hidden', 'clip'].includes(scrolls) && right > edge + 1) {
         faults.push(`${name(el)} is cut off by ${name(box)}`);
         right = 0;
       }

@@ -1,0 +1,94 @@
+import os
+import subprocess
+import sys
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from posbook.figures import publish
+from posbook.figures.publish import write_whole
+
+ALT = "A line that rises from left to right, drawn only to see it published."
+SCRIPT = """
+import matplotlib.pyplot as plt
+from posbook import figures
+plt.style.use("posbook.figures.posbook")
+fig, ax = plt.subplots()
+ax.plot([0, 1], color=figures.colour("query"))
+figures.publish(fig, alt="{alt}", numbers={{"n": 120, "worst": 4.440892098500626e-16, "name": "x"}})
+"""
+
+
+@pytest.fixture
+def fig(monkeypatch):
+    monkeypatch.setattr(sys.modules["__main__"], "__file__", "examples/why/plot_line.py", raising=False)
+    monkeypatch.setenv("POSBOOK_GALLERY", "1")
+    yield plt.figure()
+    plt.close("all")
+
+
+@pytest.mark.parametrize("said,message", [
+    ({}, "0 characters"),
+    ({"alt": "A short one."}, "12 characters"),
+    ({"alt": "A short one, stretched by spaces" + 60 * " " + "."}, "34 characters"),
+    ({"alt": ALT, "numbers": {"n": np.float64(1)}}, "n is a float64"),
+    ({"alt": ALT, "numbers": {"n": True}}, "n is a bool"),
+    ({"alt": ALT, "numbers": {"n": [1]}}, "n is a list"),
+    ({"alt": ALT, "numbers": {"n": float("nan")}}, "n is nan"),
+    ({"alt": ALT, "numbers": {"d = 8": 1}}, "'d = 8' needs a Python name"),
+    ({"alt": ALT, "seed": 0}, "size and spread missing"),
+    ({"alt": ALT, "size": "n = 4", "spread": "worst of 24"}, "seed missing"),
+])  # fmt: skip
+def test_what_is_refused_names_the_script(fig, said, message):
+    with pytest.raises(ValueError, match=rf"plot_line\.py: .*({message})"):
+        publish(fig, **said)
+
+
+def test_numbers_are_printed_short_and_stored_whole(fig, capsys):
+    numbers = {"permutations": 24, "worst": 4.440892098500626e-16, "big": 1234567.0, "layout": "halves"}
+    assert publish(fig, alt=ALT, numbers=numbers) is None
+    printed = capsys.readouterr().out.splitlines()
+    assert printed == ["permutations = 24", "worst = 4.44089e-16", "big = 1.23457e+06", "layout = halves"]
+    assert fig.published.numbers == numbers
+
+
+def test_a_seed_of_nought_counts_as_told(fig):
+    publish(fig, alt=ALT, seed=0, size="n = 4", spread="worst of 24")
+    assert fig.published.measured == {"seed": 0, "size": "n = 4", "spread": "worst of 24"}
+
+
+def test_a_figure_that_was_not_measured_says_so(fig):
+    publish(fig, alt=ALT)
+    assert fig.published.measured is None
+
+
+def test_a_script_alone_prints_its_numbers_and_saves_its_figure(tmp_path):
+    (tmp_path / "plot_line.py").write_text(SCRIPT.format(alt=ALT))
+    env = {name: value for name, value in os.environ.items() if name != "POSBOOK_GALLERY"} | {
+        "MPLBACKEND": "Agg"
+    }
+    command = [sys.executable, "-W", "error", "plot_line.py"]
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == ["n = 120", "worst = 4.44089e-16", "name = x", "plot_line.svg"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["plot_line.py", "plot_line.svg"]
+    assert (tmp_path / "plot_line.svg").read_text().rstrip().endswith("</svg>")
+
+
+def test_a_figure_that_cannot_be_drawn_leaves_no_file(fig, tmp_path, monkeypatch):
+    monkeypatch.delenv("POSBOOK_GALLERY")
+    monkeypatch.chdir(tmp_path)
+    fig.set_facecolor("#ff00ff")
+    with pytest.raises(ValueError, match="#ff00ff"):
+        publish(fig, alt=ALT)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "figure.svg"
+    path.write_text("before")
+    with pytest.raises(UnicodeEncodeError):
+        write_whole(path, "half \ud800")
+    assert path.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [path]
