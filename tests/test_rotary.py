@@ -168,7 +168,7 @@ def test_every_dtype_comes_back_rounded_once(layout, dtype):
     y = rotary.rotate(x, angles_at(at, 8), layout=layout)
     assert y.dtype == dtype
     exact = rotary.rotate(x.double(), angles_at(at, 8), layout=layout)
-    # Rounded once, to the nearest: half a unit in the last place, besides the rounding of the rotation itself.
+    # Rounded once, to the nearest: half a unit in the last place, besides the rounding of the rotation.
     once = torch.finfo(dtype).eps / 2 * exact.abs()
     rotation = (1e-15 if dtype == torch.float64 else 2e-7) * x.double().norm(dim=-1, keepdim=True)
     assert ((y.double() - exact).abs() <= once + rotation).all()

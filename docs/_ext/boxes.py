@@ -51,8 +51,12 @@ def depart_solution(self, node):
     self.body.append("</details>\n")
 
 
-def plain_sections(app, doctree):
-    """Exercises wrap their text in a section with one id for all: a page must not have an id twice."""
+def unique_ids(app, doctree):
+    """Exercises and proofs come with one id for all of a kind; a page must not have an id twice."""
+    for node in doctree.findall(nodes.admonition):
+        if node["ids"] == ["proof"]:
+            node["ids"] = []
+            node["classes"].append("proof-text")
     for node in doctree.findall(lambda n: is_exercise_node(n) or isinstance(n, solution_node)):
         for section in list(node.findall(nodes.section)):
             section.parent.replace(section, nodes.container("", *section.children, is_div=True))
@@ -63,5 +67,5 @@ def setup(app):
     app.add_directive("thirty-seconds", ThirtySeconds)
     app.add_directive("heard", Heard)
     app.add_node(solution_node, override=True, html=(visit_solution, depart_solution))
-    app.connect("doctree-read", plain_sections)
+    app.connect("doctree-read", unique_ids)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -10,16 +10,30 @@ not say which table, section or equation is meant.
 """
 
 import re
+from dataclasses import dataclass, field
 
 from docutils import nodes
 from gallery import page, record
 from sphinx import addnodes
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxRole
+from sphinxcontrib.bibtex.plugin import register_plugin
+from sphinxcontrib.bibtex.style.referencing import BracketStyle
+from sphinxcontrib.bibtex.style.referencing.author_year import AuthorYearReferenceStyle
 
 logger = logging.getLogger(__name__)
 
 AROUND = re.compile(r"^(?P<text>.*\S)\s*<(?P<source>[^<>]+)>$", re.DOTALL)
+
+
+@dataclass
+class InBadge(AuthorYearReferenceStyle):
+    """Author and year without brackets, since a claim stands in brackets already."""
+
+    bracket_textual: BracketStyle = field(default_factory=lambda: BracketStyle(left="", right=""))
+
+
+register_plugin("sphinxcontrib.bibtex.style.referencing", "in_badge", InBadge, force=True)
 
 
 def badge(kind, *children):

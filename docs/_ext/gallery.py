@@ -50,10 +50,12 @@ class GalleryFigure(SphinxDirective):
             logger.warning("no gallery script %s.py drew a figure", script, location=self.get_location())
             return []
         image = nodes.image(uri="/" + entry["images"][0], alt=entry["alt"])
-        caption = nodes.caption()
+        # Sphinx numbers what has a caption, so a figure that is shown again has a legend instead.
+        caption = nodes.legend() if "again" in self.options else nodes.caption()
         text, problems = self.parse_inline(" ".join(self.content))
         source = nodes.inline(text=f"{script}.py", classes=["figure-source"])
-        caption += [*text, nodes.Text(" "), to_script(entry, source)]
+        line = [*text, nodes.Text(" "), to_script(entry, source)]
+        caption += nodes.paragraph("", "", *line) if "again" in self.options else line
         figure = nodes.figure("", to_script(entry, image), caption, align="default")
         self.set_source_info(figure)
         if "again" not in self.options:

@@ -217,24 +217,40 @@ def flatten_titles(app, doctree) -> None:
 
 # --- pages -------------------------------------------------------------------------------------------------
 
-# A browser may break the line beside an inline formula, even before a comma; a word joiner forbids it.
-WORD_JOINER = "\u2060"
-
-
 def _output(translator) -> str:
     return "mathml" if translator.builder.name == "epub" else "htmlAndMathml"
 
 
+class KeepTogether(SphinxPostTransform):
+    """Tie a short formula to the comma behind it and the bracket before it: browsers break the line there."""
+
+    default_priority = 900  # when the text is final
+    formats = ("html",)
+
+    def run(self, **kwargs) -> None:
+        for node in list(self.document.findall(nodes.math)):
+            # KaTeX lets a formula break between its bases; one of several must stay free to.
+            if formula(node, self.config.katex_macros).count('class="base"') == 1:
+                self._tie(node)
+
+    def _tie(self, node: nodes.math) -> None:
+        parent, at = node.parent, node.parent.index(node)
+        before, after = (parent[i] if 0 <= i < len(parent) else None for i in (at - 1, at + 1))
+        opening = re.search(r"\S*$", before.astext()).group() if isinstance(before, nodes.Text) else ""
+        closing = re.match(r"\S*", after.astext()).group() if isinstance(after, nodes.Text) else ""
+        if not opening and not closing:
+            return
+        tied = nodes.inline("", "", nodes.Text(opening), node.deepcopy(), nodes.Text(closing), classes=["tied"])
+        parent[at] = tied
+        if closing:
+            parent[at + 1] = nodes.Text(after.astext()[len(closing) :])
+        if opening:
+            parent[at - 1] = nodes.Text(before.astext()[: -len(opening)])
+
+
 def visit_math(self, node: nodes.math) -> None:
-    at = node.parent.index(node)
-    before = node.parent[at - 1] if at else None
-    after = node.parent[at + 1] if at + 1 < len(node.parent) else None
-    if isinstance(before, nodes.Text) and not before[-1:].isspace():
-        self.body.append(WORD_JOINER)
     self.body.append(self.starttag(node, "span", "", CLASS="math notranslate nohighlight"))
     self.body.append(formula(node, self.config.katex_macros, _output(self)) + "</span>")
-    if isinstance(after, nodes.Text) and not after[:1].isspace():
-        self.body.append(WORD_JOINER)
     raise nodes.SkipNode
 
 
@@ -273,6 +289,7 @@ def setup(app) -> dict:
     app.add_html_math_renderer("katex", (visit_math, None), (visit_math_block, None))
     app.add_transform(PlainTitles)
     app.add_post_transform(TitlesForLatex)
+    app.add_post_transform(KeepTogether)
     app.connect("doctree-read", check)
     app.connect("doctree-read", flatten_titles, priority=900)  # after Sphinx has collected the titles
     app.connect("html-page-context", add_styles)

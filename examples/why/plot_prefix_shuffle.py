@@ -58,7 +58,7 @@ unmasked = torch.stack([change(seed, None) for seed in range(SEEDS)])
 # %%
 # A dot for every decoder, and a bar at their median.
 
-fig, ax = plt.subplots(figsize=(7.2, 5))
+fig, ax = plt.subplots(figsize=(7.2, 5.6))
 ax.set_yscale("log")
 depths = torch.arange(1, DEPTH + 1)
 nothing = 1e-17  # where a change of exactly 0 is drawn
@@ -69,9 +69,9 @@ for changes, marker, start, role, name in (
     colour = figures.colour(role)
     medians = changes.quantile(0.5, dim=0).clamp(min=nothing)
     side_by_side = depths + start + torch.linspace(0, 0.3, SEEDS)[:, None]
-    ax.plot(side_by_side, changes.clamp(min=nothing), marker, color=colour, ms=4.5, alpha=0.7)
+    ax.plot(side_by_side, changes.clamp(min=nothing), marker, color=colour, ms=5, alpha=0.7)
     ax.plot(depths + start + 0.15, medians, color=colour, lw=1.2, alpha=0.7, zorder=1)
-    ax.hlines(medians, depths + start, depths + start + 0.3, color=colour, lw=2.6, zorder=3)
+    ax.hlines(medians, depths + start - 0.04, depths + start + 0.34, color=colour, lw=1.8)
     ax.text(3.15 + start, 25 * medians[2], name, color=colour, weight="bold", size=13, ha="center")
 ax.set_xticks(depths)
 ax.set_yticks([1e-16, 1e-12, 1e-8, 1e-4, 1])

@@ -100,7 +100,7 @@ ax.set_xlim(5e-18, 9)
 ax.set_yticks([])
 ax.set_ylim(5.6, -0.6)
 ax.set_xlabel("difference of the two rows of “bites” (1 = their length)")
-fig.suptitle("A penalty on distance cannot tell who bites whom", x=0.02, ha="left")
+fig.suptitle("A penalty on distance alone cannot tell who bites whom", x=0.02, ha="left")
 figures.publish(
     fig,
     alt="Six rows of ten marks, one row for each scheme, on a logarithmic axis. Without an encoding, and "

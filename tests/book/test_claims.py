@@ -31,7 +31,7 @@ CONF = {
         "boxes",
     ],
     "bibtex_bibfiles": ["references.bib"],
-    "bibtex_reference_style": "author_year",
+    "bibtex_reference_style": "in_badge",
     "numfig": True,
     "nitpicky": True,
     "myst_enable_extensions": ["colon_fence"],
@@ -145,7 +145,7 @@ def test_claims_link_to_theorem_script_and_source(build):
     assert proved.a["href"] == "#thm-sum"
     assert measured.get_text() == "measured: 4 tokens; worst of 24 shuffles; seed 0"
     assert measured.a["href"] == "gallery/why/plot_x.html"
-    assert cited.get_text() == "Known [2020], Table 1"
+    assert cited.get_text() == "Known 2020, Table 1"
     assert around.find_previous("span", class_="cited-text").get_text() == "147.18"
     assert page.find(id=cited.a["href"].lstrip("#"))
 
