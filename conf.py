@@ -25,7 +25,6 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx_gallery.gen_gallery",
     "sphinx_copybutton",
-    "sphinx_design",
     "sphinx_proof",
     "sphinxcontrib.bibtex",
     # docs/_ext
@@ -34,6 +33,7 @@ extensions = [
     "computed",
     "claims",
     "boxes",
+    "accessible",
 ]
 # The notebooks that sphinx-gallery writes are for download; myst-nb must not take them for pages.
 exclude_patterns = ["_*", "gallery/**/*.ipynb", "gallery/**/*.py", "**/README.md"]

@@ -6,7 +6,7 @@ need no script.
 
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
-from sphinx_exercise.nodes import is_exercise_node, solution_node
+from sphinx_exercise.nodes import solution_node
 
 
 class Box(SphinxDirective):
@@ -52,14 +52,14 @@ def depart_solution(self, node):
 
 
 def unique_ids(app, doctree):
-    """Exercises and proofs come with one id for all of a kind; a page must not have an id twice."""
+    """Exercises, theorems and proofs come with one id for all of a kind; a page must not have an id twice."""
     for node in doctree.findall(nodes.admonition):
         if node["ids"] == ["proof"]:
             node["ids"] = []
             node["classes"].append("proof-text")
-    for node in doctree.findall(lambda n: is_exercise_node(n) or isinstance(n, solution_node)):
-        for section in list(node.findall(nodes.section)):
-            section.parent.replace(section, nodes.container("", *section.children, is_div=True))
+    inner = [node for node in doctree.findall(nodes.section) if isinstance(node.parent, nodes.Admonition)]
+    for section in inner:
+        section.parent.replace(section, nodes.container("", *section.children, is_div=True, classes=["body"]))
 
 
 def setup(app):
