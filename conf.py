@@ -42,11 +42,14 @@ nitpicky = True
 nitpick_ignore_regex = [
     # Types in signatures; no inventory of another project is fetched, so they have no page to link to.
     ("py:class", r"(torch|collections|jaxtyping|matplotlib)\..*"),
-    ("py:class", r"(Tensor|Float|Int|Bool|Shaped|Real|Num|Callable|Sequence|Iterable|Axes|Figure|'.*|.*\").*"),
+    (
+        "py:class",
+        r"(Tensor|Float|Int|Bool|Shaped|Real|Num|Callable|Sequence|Iterable|Axes|Figure|'.*|.*\").*",
+    ),
 ]
 suppress_warnings = ["config.cache"]  # BookOrder is a class; the gallery itself notices changed scripts
 
-# --- prose ----------------------------------------------------------------------------------------------------
+# --- prose ----------------------------------------------------------------------------------------------
 myst_enable_extensions = ["amsmath", "attrs_block", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 myst_update_mathjax = False  # KaTeX needs no settings of MathJax
@@ -66,12 +69,12 @@ copybutton_prompt_text = r">>> |\.\.\. "
 copybutton_prompt_is_regexp = True
 copybutton_only_copy_prompt_lines = True
 
-# --- reference ------------------------------------------------------------------------------------------------
+# --- reference ------------------------------------------------------------------------------------------
 autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True}
 autodoc_typehints = "signature"
 
-# --- gallery --------------------------------------------------------------------------------------------------
+# --- gallery --------------------------------------------------------------------------------------------
 os.environ["POSBOOK_GALLERY"] = "1"  # posbook.figures.publish leaves the figure to the scraper
 gallery_order = [
     "plot_bag_of_words",
@@ -98,7 +101,7 @@ sphinx_gallery_conf = {
     "thumbnail_size": (400, 280),
 }
 
-# --- html -----------------------------------------------------------------------------------------------------
+# --- html -----------------------------------------------------------------------------------------------
 html_theme = "furo"
 html_title = "posbook"
 html_static_path = ["docs/_static"]
@@ -123,4 +126,8 @@ html_theme_options = {
     },
 }
 if REPOSITORY:
-    html_theme_options |= {"source_repository": REPOSITORY, "source_branch": "main", "source_directory": "docs/"}
+    html_theme_options |= {
+        "source_repository": REPOSITORY,
+        "source_branch": "main",
+        "source_directory": "docs/",
+    }

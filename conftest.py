@@ -12,7 +12,7 @@ pytest_collect_file = Sybil(
 ).pytest()
 
 
-# On a shared machine two threads of torch wait for each other more than they compute, and the tensors here are small.
+# The tensors here are small, and on a busy machine two threads wait for each other more than they compute.
 torch.set_num_threads(1)
 
 

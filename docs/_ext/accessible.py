@@ -10,7 +10,9 @@ def mend(app, pagename, templatename, context, doctree):
     if tree:
         context["furo_navigation_tree"] = tree.replace('role="heading"', 'role="heading" aria-level="2"')
     if "body" in context:
-        context["body"] = context["body"].replace('<div role="list" class="citation-list">', '<div class="citation-list">')
+        context["body"] = context["body"].replace(
+            '<div role="list" class="citation-list">', '<div class="citation-list">'
+        )
 
 
 def setup(app):

@@ -1,7 +1,7 @@
 r"""The boxes of a chapter: the 30-second version, heard and checked, and folded solutions.
 
-Solutions are native <details>: they open by mouse, touch and keyboard, print opened by the book's stylesheet, and
-need no script.
+Solutions are native <details>: they open by mouse, touch and keyboard, print opened by the book's
+stylesheet, and need no script.
 """
 
 from docutils import nodes

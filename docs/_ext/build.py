@@ -1,10 +1,11 @@
 r"""Build the book, and say where it lies: what `make book` runs.
 
     python docs/_ext/build.py            take up what is there
-    python docs/_ext/build.py --clean    from nothing: a change in the package re-runs no gallery script by itself
+    python docs/_ext/build.py --clean    from nothing
     python docs/_ext/build.py --strict   every warning is an error
 
-A build that was interrupted leaves its mark, and the next one starts from nothing: half a page is never shown.
+A change in the package starts from nothing too, since sphinx-gallery would run no script again. A build that
+broke off leaves a mark, so that the next one starts from nothing as well: half a page is never shown.
 """
 
 import argparse

@@ -5,8 +5,8 @@ r"""Every claim says what it is.
     {cited}`haviv2022nope, Table 4`               a source, and the place in it
     {cited}`147.18 <haviv2022nope, Table 4>`      the same, around the number that was cited
 
-The build fails where the theorem, the script's record or the bibliography entry is missing, and where a citation does
-not say which table, section or equation is meant.
+The build fails where the theorem, the script's record or the bibliography entry is missing, and where a
+citation does not say which table, section or equation is meant.
 """
 
 import re
@@ -60,7 +60,9 @@ class Measured(SphinxRole):
     def run(self):
         entry = record(self.env, self.text)
         if entry is None or not entry.get("measured"):
-            said = "there is no such script" if entry is None else "the script reports no seed, size and spread"
+            said = (
+                "there is no such script" if entry is None else "the script reports no seed, size and spread"
+            )
             logger.warning("measured %s: %s", self.text, said, location=self.get_location())
             return [nodes.Text(self.text)], []
         how = entry["measured"]

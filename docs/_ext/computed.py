@@ -1,11 +1,11 @@
 r"""Numbers in prose are computed, not typed.
 
-    {num}`120 <plot_symmetry_groups:none>`   what the script reported as `none`; the build fails unless it is 120
-    {num}`<1e-12 <plot_permutation:worst>`   what the script reported; the build fails unless it is below the bound
+    {num}`120 <plot_symmetry_groups:none>`   what the script reported as `none`; fails unless that is 120
+    {num}`<1e-12 <plot_permutation:worst>`   what the script reported; fails unless that is below the bound
     {num}`0.6847`                            stands in the output of a doctest on this page
 
-The writer sees the number in the source, the reader sees the computed one, and where they disagree the build says so.
-A decimal agrees when the computed value rounds to it; `29 %` stands for 0.29; an integer agrees only with itself.
+The writer sees the number in the source, the reader sees the computed one, and where they disagree the build
+says so. A decimal agrees when the computed value rounds to it, and `29 %` stands for 0.29.
 """
 
 import re
@@ -106,7 +106,9 @@ class Number(SphinxRole):
     def checked(self, shown, script, name):
         if script is None:
             source = Path(self.env.doc2path(self.env.docname)).read_text(encoding="utf-8")
-            if not any(agrees(shown, float(out.replace(",", "").replace("−", "-"))) for out in outputs(source)):
+            if not any(
+                agrees(shown, float(out.replace(",", "").replace("−", "-"))) for out in outputs(source)
+            ):
                 raise ValueError(f"{shown} stands in no doctest output of this page")
             return shown, ""
         entry = record(self.env, script)

@@ -4,13 +4,15 @@ r"""Figures in chapters come from gallery scripts, by name.
     The caption, in the chapter's words.
     :::
 
-The directive embeds what the script drew, takes the alt text from the script, links to the script's page and makes
-the figure referable as {numref}`plot_permutation`, unless `:again:` says that another page does. The script's page gets a line that leads back to every chapter
-that shows it. `record` is how the other extensions read what a script reported.
+The directive embeds what the script drew, takes the alt text from the script, links to the script's page and
+makes the figure referable as {numref}`plot_permutation`, unless `:again:` says that another page does. The
+script's page gets a line that leads back to every chapter that shows it. `record` is how the other extensions
+read what a script reported.
 """
 
 import json
 from pathlib import Path
+from typing import ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
@@ -25,7 +27,7 @@ GALLERY = "gallery"  # the generated folder inside the source folder
 
 
 def record(env, script):
-    """What `script` reported when it was last run, or None; the current page is read again when it changes."""
+    """What `script` reported when it last ran, or None; a change makes Sphinx read the current page again."""
     found = sorted(Path(env.srcdir, GALLERY).glob(f"*/images/{script}.json"))
     if not found:
         return None
@@ -41,7 +43,7 @@ def page(entry):
 class GalleryFigure(SphinxDirective):
     required_arguments = 1
     has_content = True
-    option_spec = {"again": directives.flag}  # shown elsewhere already: here without a number or a label
+    option_spec: ClassVar = {"again": directives.flag}  # shown elsewhere already: no number, no label here
 
     def run(self):
         script = self.arguments[0]
@@ -77,7 +79,9 @@ class ShownIn(EnvironmentCollector):
 
     def merge_other(self, app, env, docnames, other):
         shown = self._all(env)
-        shown.update({name: other.shown_in[name] for name in docnames if name in getattr(other, "shown_in", {})})
+        shown.update(
+            {name: other.shown_in[name] for name in docnames if name in getattr(other, "shown_in", {})}
+        )
 
     def process_doc(self, app, doctree):
         name = app.env.docname

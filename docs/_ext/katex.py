@@ -217,6 +217,7 @@ def flatten_titles(app, doctree) -> None:
 
 # --- pages -------------------------------------------------------------------------------------------------
 
+
 def _output(translator) -> str:
     return "mathml" if translator.builder.name == "epub" else "htmlAndMathml"
 
@@ -240,7 +241,9 @@ class KeepTogether(SphinxPostTransform):
         closing = re.match(r"\S*", after.astext()).group() if isinstance(after, nodes.Text) else ""
         if not opening and not closing:
             return
-        tied = nodes.inline("", "", nodes.Text(opening), node.deepcopy(), nodes.Text(closing), classes=["tied"])
+        tied = nodes.inline(
+            "", "", nodes.Text(opening), node.deepcopy(), nodes.Text(closing), classes=["tied"]
+        )
         parent[at] = tied
         if closing:
             parent[at + 1] = nodes.Text(after.astext()[len(closing) :])

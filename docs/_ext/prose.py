@@ -2,14 +2,14 @@ r"""The rules of the prose, as far as a machine can read them.
 
     python docs/_ext/prose.py docs
 
-A number in the prose is computed ({num}), cited ({cited}), or one of the page's few exact constants, which its front
-matter lists with their reasons:
+A number in the prose is computed ({num}), cited ({cited}), or one of the page's few exact constants, which
+its front matter lists with their reasons:
 
     exact:
       24: "4!, the orders of four tokens"
 
-Everything else that is a decimal or above twelve is a fault. Code, formulas, link targets, directive options and
-years are no prose; a formula that is nothing but a number is.
+Everything else that is a decimal or above twelve is a fault. Code, formulas, link targets, directive options
+and years are no prose; a formula that is nothing but a number is.
 """
 
 import re
@@ -27,9 +27,17 @@ MOST_CONSTANTS = 6
 
 # In this order: what comes later no longer sees what came before.
 NO_PROSE = [
-    re.compile(r"^(?P<fence>`{3,})\{(?:math|eval-rst|toctree|bibliography)\}.*?^(?P=fence)\s*$", re.DOTALL | re.MULTILINE),
-    re.compile(r"^ *(?P<fence>`{3,})(?:python|text|console|bash|bibtex|json|\s*\n).*?^ *(?P=fence)\s*$", re.DOTALL | re.MULTILINE),
-    re.compile(r"^\s*:{3,}(?:\{[\w:-]+\})?", re.MULTILINE),  # what opens or closes a directive, but for its title
+    re.compile(
+        r"^(?P<fence>`{3,})\{(?:math|eval-rst|toctree|bibliography)\}.*?^(?P=fence)\s*$",
+        re.DOTALL | re.MULTILINE,
+    ),
+    re.compile(
+        r"^ *(?P<fence>`{3,})(?:python|text|console|bash|bibtex|json|\s*\n).*?^ *(?P=fence)\s*$",
+        re.DOTALL | re.MULTILINE,
+    ),
+    re.compile(
+        r"^\s*:{3,}(?:\{[\w:-]+\})?", re.MULTILINE
+    ),  # what opens or closes a directive, but for its title
     re.compile(r"^\s*:[\w-]+:.*$", re.MULTILINE),  # its options
     re.compile(r"^\(.*\)=\s*$", re.MULTILINE),  # labels
     re.compile(r"<!--.*?-->", re.DOTALL),
@@ -60,8 +68,10 @@ def bare_numbers(text):
             yield line, match.group().strip()
 
 
-def value(number):
-    return float(number.replace(",", "").replace("−", "-").rstrip("% "))
+def small(number):
+    """Whole numbers up to twelve, which prose counts with, and years."""
+    digits = number.replace("−", "-").lstrip("-")
+    return YEAR.fullmatch(digits) or (digits.isdecimal() and int(digits) <= LARGEST_BARE)
 
 
 def faults(path):
@@ -69,17 +79,16 @@ def faults(path):
     text = path.read_text(encoding="utf-8")
     front = FRONT_MATTER.match(text)
     exact = ((yaml.safe_load(front[1]) or {}).get("exact") or {}) if front else {}
-    unused = {str(number) for number in exact}
-    found = []
-    for line, number in bare_numbers(text):
-        if number in unused | {str(n) for n in exact}:
-            unused.discard(number)
-        elif YEAR.fullmatch(number) or (abs(value(number)) <= LARGEST_BARE and value(number) % 1 == 0 and "." not in number):
-            continue
-        else:
-            found.append(f"{path}:{line}: {number} is typed: take it from a script or doctest with {{num}}, or cite it")
-    found += [f"{path}:1: the exact constant {number} does not occur" for number in sorted(unused)]
-    found += [f"{path}:1: the exact constant {n} has no reason" for n, why in exact.items() if not str(why).strip()]
+    exact = {str(number): why for number, why in exact.items()}
+    stated = list(bare_numbers(text))
+    remedy = "take it from a script or doctest with {num}, or cite it"
+    found = [
+        f"{path}:{line}: {n} is typed: {remedy}" for line, n in stated if n not in exact and not small(n)
+    ]
+    found += [
+        f"{path}:1: the exact constant {n} does not occur" for n in exact.keys() - {n for _, n in stated}
+    ]
+    found += [f"{path}:1: the exact constant {n} has no reason" for n, why in exact.items() if not why]
     if len(exact) > MOST_CONSTANTS:
         found.append(f"{path}:1: {len(exact)} exact constants; at most {MOST_CONSTANTS} make a short list")
     return found
@@ -90,7 +99,8 @@ def pages(folder):
     return sorted(
         path
         for path in folder.rglob("*.md")
-        if generated not in path.parents and not any(part.startswith("_") for part in path.relative_to(folder).parts)
+        if generated not in path.parents
+        and not any(part.startswith("_") for part in path.relative_to(folder).parts)
     )
 
 

@@ -1,4 +1,4 @@
-"""Numbers, claims and figures of a page come from what scripts and doctests computed; the build says where not."""
+"""Numbers, claims and figures come from what scripts and doctests computed; the build says where not."""
 
 import io
 import json
@@ -191,7 +191,9 @@ def test_solutions_are_folded_natively_and_no_id_occurs_twice(build):
     )
     assert warnings == ""
     solutions = page.find_all("details", class_="solution")
-    assert [solution.summary.get_text() for solution in solutions] == [f"Solution to Exercise {n} (Title {n})" for n in (1, 2)]
+    assert [solution.summary.get_text() for solution in solutions] == [
+        f"Solution to Exercise {n} (Title {n})" for n in (1, 2)
+    ]
     assert all("It is so." in solution.get_text() for solution in solutions)
     ids = [element["id"] for element in page.find_all(id=True)]
     assert len(ids) == len(set(ids))
