@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 TEXT = re.compile(r"^\s*(?P<shown>.+?)(?:\s+<(?P<script>\w+):(?P<name>\w+)>)?\s*$", re.DOTALL)
 BOUND = re.compile(r"^(?P<side>[<>])\s*(?P<limit>[\d.]+(?:e[+-]?\d+)?)$")
 POWER = re.compile(r"(-?[\d.]+)e\+?(-?)0*(\d+)")
-OUTPUT_NUMBER = re.compile(r"[-−]?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?")
+OUTPUT_NUMBER = re.compile(r"[-−]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
 def decimal(shown):

@@ -231,7 +231,7 @@ class KeepTogether(SphinxPostTransform):
     def run(self, **kwargs) -> None:
         for node in list(self.document.findall(nodes.math)):
             # KaTeX lets a formula break between its bases; one of several must stay free to.
-            if formula(node, self.config.katex_macros).count('class="base"') == 1:
+            if formula(node, self.config.katex_macros).count('class="katex-base"') == 1:
                 self._tie(node)
 
     def _tie(self, node: nodes.math) -> None:

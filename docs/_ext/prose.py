@@ -19,7 +19,7 @@ from pathlib import Path
 import yaml
 
 FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
-NUMBER = re.compile(r"(?<![\w.,])[-−]?\d[\d,]*(?:\.\d+)?(?:e[-−+]?\d+)?(?:\s?%)?(?!\w)")
+NUMBER = re.compile(r"(?<![\w.,])[-−]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-−+]?\d+)?(?:\s?%)?(?!\w)")
 ONLY_A_NUMBER = re.compile(r"[\s\d.,+\-−{}\\!]*(?:\\(?:times|cdot)\s*10\^\{?[-−]?\d+\}?)?\s*(?:\\?%)?")
 YEAR = re.compile(r"(?:19|20)\d\d")
 LARGEST_BARE = 12
