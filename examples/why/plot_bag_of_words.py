@@ -6,7 +6,7 @@ Two sentences of the same words go through one attention layer that knows no pos
 Each word leaves it with the same row of numbers in both; only the place of the row differs.
 """
 
-from itertools import combinations
+from itertools import combinations, permutations
 
 import matplotlib.pyplot as plt
 import torch
@@ -40,6 +40,12 @@ row_of = dict(zip(first, one, strict=True))
 same_word = max((one[i] - two[j]).abs().max().item() for i, j in moves.items())
 closest_words = min((a - b).abs().max().item() for a, b in combinations(row_of.values(), 2))
 copies = (one[0] - one[3]).abs().max().item()
+
+# %%
+# The two sentences are two of many: every order of the five words gives *bit* the same row.
+
+orders = sorted(set(permutations(first)))
+every_order = max((layer(order)[order.index("bit")] - row_of["bit"]).abs().max().item() for order in orders)
 
 # %%
 # Every row is a strip of eight cells, and the lines lead to the same word.
@@ -89,7 +95,13 @@ figures.publish(
     alt="Two lists of five words, the dog bit the man and the man bit the dog, each word with a strip of "
     "eight coloured cells. Lines join each word to itself in the other list, and the strips at their ends "
     "are alike: those of bit stand in the same place, those of dog and man have changed places.",
-    numbers={"same_word": same_word, "closest_words": closest_words, "copies": copies},
+    numbers={
+        "same_word": same_word,
+        "closest_words": closest_words,
+        "copies": copies,
+        "orders": len(orders),
+        "every_order": every_order,
+    },
     seed=0,
     size="5 tokens, 8 features",
     spread="largest of all entries",

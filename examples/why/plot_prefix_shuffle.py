@@ -95,5 +95,5 @@ figures.publish(
     },
     seed="0 to 9",
     size="16 tokens, 32 features",
-    spread="ten random decoders, each drawn",
+    spread="median of ten random decoders, largest of ten where it is rounding",
 )
