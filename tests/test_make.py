@@ -62,52 +62,68 @@ def test_another_torch_takes_the_place_of_the_pinned_one(make, tmp_path):
 
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
-    """A checkout whose Sphinx writes an index, or breaks off; says what was removed before it began."""
-    for name in ("html", "doctrees"):
-        tmp_path.joinpath("build", name).mkdir(parents=True)
-    tmp_path.joinpath("docs", "gallery").mkdir(parents=True)
-    tmp_path.joinpath("posbook").mkdir()
-    tmp_path.joinpath("posbook", "rotary.py").write_text("turn = 1\n")
-    for name in ("ROOT", "BUILD", "UNFINISHED", "PACKAGE"):
-        old = getattr(build, name)
-        monkeypatch.setattr(build, name, tmp_path / old.relative_to(ROOT))
+    """A checkout whose Sphinx writes an index, or breaks off; a run tells exit code and how Sphinx began."""
+    for folder in ("posbook", "docs", "examples"):
+        tmp_path.joinpath(folder).mkdir()
+    for file in ("posbook/rotary.py", "docs/index.md", "conf.py", "pyproject.toml", "constraints.txt"):
+        tmp_path.joinpath(file).write_text("first\n")
 
-    def run(*, code=0, interrupted=False):
-        started_clean = []
+    def run(*arguments, code=0, interrupted=False):
+        began = ["not at all"]
 
         def sphinx(*_, **__):
-            started_clean.append(not tmp_path.joinpath("docs", "gallery").exists())
+            gallery = tmp_path / "docs" / "gallery"
+            began[0] = "on what was there" if gallery.exists() else "from nothing"
+            for folder in (gallery, tmp_path / "build" / "html"):
+                folder.mkdir(parents=True, exist_ok=True)
+            tmp_path.joinpath("build", "html", "index.html").write_text("book")
             if interrupted:
                 raise KeyboardInterrupt
-            for folder in ("build/html", "docs/gallery"):
-                tmp_path.joinpath(folder).mkdir(parents=True, exist_ok=True)
-            tmp_path.joinpath("build", "html", "index.html").write_text("book")
             return subprocess.CompletedProcess([], code)
 
         monkeypatch.setattr(build.subprocess, "run", sphinx)
         try:
-            return build.main([]), started_clean[0]
+            return build.main(arguments, root=tmp_path), began[0]
         except KeyboardInterrupt:
-            return None, started_clean[0]
+            return None, began[0]
 
+    run.change = lambda file: tmp_path.joinpath(file).write_text("second\n")
     return run
 
 
-def test_a_second_build_takes_up_what_is_there(checkout, capsys):
-    assert checkout()[0] == 0
-    assert "build/html/index.html" in capsys.readouterr().out
-    assert checkout() == (0, False)
+def test_the_first_build_says_where_the_book_lies(checkout, capsys):
+    assert checkout() == (0, "from nothing")
+    assert "build/html/index.html  (" in capsys.readouterr().out
+
+
+def test_a_second_build_with_nothing_changed_has_nothing_to_do(checkout):
+    checkout()
+    assert checkout() == (0, "not at all")
+
+
+def test_a_changed_page_is_built_on_what_is_there(checkout):
+    checkout()
+    checkout.change("docs/index.md")
+    assert checkout() == (0, "on what was there")
+
+
+@pytest.mark.parametrize("file", ["posbook/rotary.py", "constraints.txt"])
+def test_a_change_in_the_package_or_its_tools_draws_every_figure_again(checkout, file):
+    checkout()
+    checkout.change(file)
+    assert checkout() == (0, "from nothing")
 
 
 @pytest.mark.parametrize("accident", [{"interrupted": True}, {"code": 2}])
 def test_after_a_build_that_broke_off_the_next_starts_from_nothing(checkout, accident):
     checkout()
-    checkout(**accident)
-    assert checkout() == (0, True)
-    assert checkout() == (0, False)
+    checkout.change("docs/index.md")
+    assert checkout(**accident)[0] != 0
+    assert checkout() == (0, "from nothing")
+    assert checkout() == (0, "not at all")
 
 
-def test_a_change_in_the_package_rebuilds_every_figure(checkout, tmp_path):
+def test_a_strict_or_clean_build_builds_whatever_is_there(checkout):
     checkout()
-    tmp_path.joinpath("posbook", "rotary.py").write_text("turn = 2\n")
-    assert checkout() == (0, True)
+    assert checkout("--strict") == (0, "on what was there")
+    assert checkout("--clean") == (0, "from nothing")

@@ -1,6 +1,6 @@
 r"""Build the book, and say where it lies: what `make book` runs.
 
-    python docs/_ext/build.py            take up what is there
+    python docs/_ext/build.py            take up what is there; nothing to do where nothing changed
     python docs/_ext/build.py --clean    from nothing
     python docs/_ext/build.py --strict   every warning is an error
 
@@ -17,47 +17,47 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-BUILD = ROOT / "build"
-UNFINISHED = BUILD / "unfinished"
-PACKAGE = BUILD / "package.sha256"
+PACKAGE = ("posbook", "pyproject.toml", "constraints.txt")
+PROSE = ("docs", "examples", "conf.py")
 
 
-def package_digest():
-    """What the figures depend on besides their scripts: the package's source."""
-    digest = hashlib.sha256()
-    for path in sorted((ROOT / "posbook").rglob("*")):
-        if path.is_file() and path.suffix in {".py", ".mplstyle", ".json"}:
-            digest.update(path.relative_to(ROOT).as_posix().encode() + path.read_bytes())
-    return digest.hexdigest()
+def digest(root, names):
+    """One number for the contents of files and folders, but for what is generated."""
+    total = hashlib.sha256()
+    for name in names:
+        path = root / name
+        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+            generated = "__pycache__" in file.parts or root / "docs" / "gallery" in file.parents
+            if file.is_file() and not generated:
+                total.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes())
+    return total.hexdigest()
 
 
-def remove_built():
-    for folder in (BUILD / "html", BUILD / "doctrees", ROOT / "docs" / "gallery"):
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def main(arguments=None):
+def main(arguments=None, root=ROOT):
     parser = argparse.ArgumentParser(description="Build the book.")
     parser.add_argument("--clean", action="store_true", help="start from nothing")
     parser.add_argument("--strict", action="store_true", help="every warning is an error")
     options = parser.parse_args(arguments)
 
     start = time.monotonic()
-    BUILD.mkdir(exist_ok=True)
-    digest = package_digest()
-    changed = not PACKAGE.exists() or PACKAGE.read_text() != digest
-    if options.clean or changed or UNFINISHED.exists():
-        remove_built()
-    UNFINISHED.touch()
-    command = [sys.executable, "-m", "sphinx", "-M", "html", "docs", "build", "-c", "."]
-    command += ["-W", "--keep-going", "-n"] if options.strict else []
-    failed = subprocess.run([*command, "-q"], cwd=ROOT).returncode
-    if failed:
-        print("The book was not built; what is wrong stands above.", file=sys.stderr)
-        return failed
-    PACKAGE.write_text(digest)
-    UNFINISHED.unlink()
-    index = BUILD / "html" / "index.html"
+    build = root / "build"
+    build.mkdir(exist_ok=True)
+    finished = build / "finished"  # what the last whole build was built from
+    package, prose = digest(root, PACKAGE), digest(root, PROSE)
+    before = finished.read_text().split() if finished.exists() else [None, None]
+    index = build / "html" / "index.html"
+    if options.clean or options.strict or before != [package, prose] or not index.exists():
+        finished.unlink(missing_ok=True)
+        if options.clean or before[0] != package:
+            for folder in (build / "html", build / "doctrees", root / "docs" / "gallery"):
+                shutil.rmtree(folder, ignore_errors=True)
+        command = [sys.executable, "-m", "sphinx", "-M", "html", "docs", "build", "-c", ".", "-q"]
+        command += ["-W", "--keep-going", "-n"] if options.strict else []
+        failed = subprocess.run(command, cwd=root).returncode
+        if failed:
+            print("The book was not built; what is wrong stands above.", file=sys.stderr)
+            return failed
+        finished.write_text(f"{package} {prose}")
     size = sum(path.stat().st_size for path in index.parent.rglob("*") if path.is_file())
     print(f"{index}  ({size / 2**20:.1f} MiB, built in {time.monotonic() - start:.0f} s)")
     return 0
