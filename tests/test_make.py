@@ -63,9 +63,16 @@ def test_another_torch_takes_the_place_of_the_pinned_one(make, tmp_path):
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
     """A checkout whose Sphinx writes an index, or breaks off; a run tells exit code and how Sphinx began."""
-    for folder in ("posbook", "docs", "examples"):
-        tmp_path.joinpath(folder).mkdir()
-    for file in ("posbook/rotary.py", "docs/index.md", "conf.py", "pyproject.toml", "constraints.txt"):
+    for folder in ("posbook", "docs/_ext", "examples"):
+        tmp_path.joinpath(folder).mkdir(parents=True)
+    for file in (
+        "posbook/rotary.py",
+        "docs/index.md",
+        "docs/_ext/boxes.py",
+        "conf.py",
+        "pyproject.toml",
+        "constraints.txt",
+    ):
         tmp_path.joinpath(file).write_text("first\n")
 
     def run(*arguments, code=0, interrupted=False):
@@ -107,7 +114,7 @@ def test_a_changed_page_is_built_on_what_is_there(checkout):
     assert checkout() == (0, "on what was there")
 
 
-@pytest.mark.parametrize("file", ["posbook/rotary.py", "constraints.txt"])
+@pytest.mark.parametrize("file", ["posbook/rotary.py", "docs/_ext/boxes.py", "constraints.txt"])
 def test_a_change_in_the_package_or_its_tools_draws_every_figure_again(checkout, file):
     checkout()
     checkout.change(file)

@@ -51,15 +51,19 @@ def depart_solution(self, node):
     self.body.append("</details>\n")
 
 
-def unique_ids(app, doctree):
+def mend(app, doctree):
     """Exercises, theorems and proofs come with one id for all of a kind; a page must not have an id twice."""
     for node in doctree.findall(nodes.admonition):
         if node["ids"] == ["proof"]:
             node["ids"] = []
             node["classes"].append("proof-text")
+            text = node[0][0].astext()
+            node[0][:1] = [nodes.emphasis(text="Proof."), nodes.Text(text.removeprefix("Proof."))]
     inner = [node for node in doctree.findall(nodes.section) if isinstance(node.parent, nodes.Admonition)]
     for section in inner:
-        section.parent.replace(section, nodes.container("", *section.children, is_div=True, classes=["body"]))
+        section.parent.replace(
+            section, nodes.container("", *section.children, is_div=True, classes=["inside"])
+        )
 
 
 def setup(app):
@@ -67,5 +71,5 @@ def setup(app):
     app.add_directive("thirty-seconds", ThirtySeconds)
     app.add_directive("heard", Heard)
     app.add_node(solution_node, override=True, html=(visit_solution, depart_solution))
-    app.connect("doctree-read", unique_ids)
+    app.connect("doctree-read", mend)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

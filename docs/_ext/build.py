@@ -4,8 +4,9 @@ r"""Build the book, and say where it lies: what `make book` runs.
     python docs/_ext/build.py --clean    from nothing
     python docs/_ext/build.py --strict   every warning is an error
 
-A change in the package starts from nothing too, since sphinx-gallery would run no script again. A build that
-broke off leaves a mark, so that the next one starts from nothing as well: half a page is never shown.
+A change in the package or in the book's machinery starts from nothing too, since neither Sphinx nor
+sphinx-gallery would notice it. A build that broke off leaves no mark of being finished, so that the next one
+starts from nothing as well: half a page is never shown.
 """
 
 import argparse
@@ -17,7 +18,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = ("posbook", "pyproject.toml", "constraints.txt")
+PACKAGE = ("posbook", "docs/_ext", "pyproject.toml", "constraints.txt")
 PROSE = ("docs", "examples", "conf.py")
 
 

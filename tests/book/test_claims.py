@@ -199,6 +199,15 @@ def test_solutions_are_folded_natively_and_no_id_occurs_twice(build):
     assert len(ids) == len(set(ids))
 
 
+def test_a_proof_is_text_that_begins_with_its_word_and_two_have_no_id_in_common(build):
+    page, warnings = build(2 * ":::{prf:proof}\nAdd **both** sides.\n:::\n\n")
+    assert warnings == ""
+    proofs = page.find_all(class_="proof-text")
+    assert [proof.get_text().strip() for proof in proofs] == 2 * ["Proof. Add both sides."]
+    assert [proof.em.get_text() for proof in proofs] == 2 * ["Proof."]
+    assert not page.find(id="proof")
+
+
 def test_boxes_have_their_titles_and_the_claim_is_set_apart(build):
     page, warnings = build(
         ":::{thirty-seconds}\nShort.\n:::\n\n:::{heard}\nAll swans are white.\n\nFalse.\n:::\n"
