@@ -157,7 +157,7 @@ def norm(f: Callable[[Tensor], Tensor], x: Float[Tensor, "*rows dim"]) -> float:
 
 
 def symmetries(matrix: Shaped[Tensor, "*heads n _n"]) -> list[tuple[int, ...]]:
-    r"""All permutations with :math:`P B P^\top = B`: what attention with this bias or mask cannot see.
+    r"""All permutations with :math:`P B P^\top = B`, which a layer with this bias or mask must follow.
 
     A stack of matrices, one for each head, must be kept by all at once. Entries are compared exactly,
     infinities too. Raises ValueError for more than eight tokens (eight have 40 320 permutations), a matrix

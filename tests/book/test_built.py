@@ -42,6 +42,10 @@ class TestTheBuiltBook:
     def test_needs_no_server(self, book):
         none(checks.machine_only(book.pages))
 
+    def test_names_no_address_while_none_is_set(self, book):
+        invented = 'link[rel="canonical"], meta[property="og:url"], .edit-this-page, .view-this-page'
+        none([f"{page.path}: {found}" for page in book.pages for found in page.soup.select(invented)])
+
     def test_lets_every_script_be_downloaded(self, book):
         assert book.script_pages
         none(checks.missing_downloads(book.script_pages))
