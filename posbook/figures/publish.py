@@ -78,8 +78,11 @@ def publish(
 
 
 def script_name() -> str:
-    """The file name of the running script: sphinx-gallery and runpy put theirs in __main__ as Python does."""
-    return Path(getattr(sys.modules["__main__"], "__file__", None) or "figure").name
+    """The file name of the running script, from its code: sphinx-gallery gives a script no __file__."""
+    frame = sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__") != "__main__":
+        frame = frame.f_back
+    return Path(frame.f_code.co_filename).name
 
 
 def write_whole(path: Path, text: str) -> None:

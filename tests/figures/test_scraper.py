@@ -128,24 +128,29 @@ def test_a_colour_outside_the_palette_is_laid_to_the_script_and_nothing_is_saved
     assert not (tmp_path / "docs").exists()
 
 
-def build(root):
-    command = [sys.executable, "-m", "sphinx", "-W", "-b", "html", "-c", ".", "docs", "build"]
-    done = subprocess.run(command, cwd=root, env=os.environ, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr + done.stdout
-    return done.stdout
-
-
-def test_sphinx_gallery_takes_the_scraper_by_name_and_builds_only_once(tmp_path):
+@pytest.fixture
+def book(tmp_path):
+    """Build a book of one script with this alt text, as often as one likes."""
     for path, text in {
         "conf.py": CONF,
         "docs/index.rst": "t\n=\n\n.. toctree::\n\n   gallery/index\n",
         "examples/GALLERY_HEADER.rst": "Gallery\n=======\n",
         "examples/why/GALLERY_HEADER.rst": "Why\n---\n",
-        "examples/why/plot_line.py": SCRIPT.format(alt=ALT),
     }.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)
-    build(tmp_path)
+
+    def build(alt):
+        (tmp_path / "examples/why/plot_line.py").write_text(SCRIPT.format(alt=alt))
+        command = [sys.executable, "-m", "sphinx", "-W", "-b", "html", "-c", ".", "docs", "build"]
+        return subprocess.run(command, cwd=tmp_path, env=os.environ, capture_output=True, text=True)
+
+    return build
+
+
+def test_sphinx_gallery_takes_the_scraper_by_name_and_builds_only_once(book, tmp_path):
+    done = book(ALT)
+    assert done.returncode == 0, done.stderr + done.stdout
     images = tmp_path / "docs/gallery/why/images"
     assert json.loads((images / "plot_line.json").read_text())["numbers"] == {"n": 120}
     drawn = (images / "sphx_glr_plot_line_001.svg").read_text()
@@ -155,5 +160,12 @@ def test_sphinx_gallery_takes_the_scraper_by_name_and_builds_only_once(tmp_path)
     assert Path(tmp_path / "build/_images/sphx_glr_plot_line_001.svg").read_text() == drawn
     assert "n = 120" in page
 
-    again = build(tmp_path)
+    again = book(ALT).stdout
     assert "0 added, 0 changed, 0 removed" in again or "no targets are out of date" in again
+
+
+def test_a_build_stops_at_a_script_whose_alt_text_says_nothing_and_names_it(book, tmp_path):
+    done = book("A line.")
+    assert done.returncode != 0
+    assert "plot_line.py: alt text of 7 characters" in done.stderr
+    assert not list((tmp_path / "docs/gallery/why/images").glob("*.svg"))
