@@ -34,6 +34,8 @@ extensions = [
     "claims",
     "boxes",
     "accessible",
+    "promises",
+    "speed",
 ]
 # The notebooks that sphinx-gallery writes are for download; myst-nb must not take them for pages.
 exclude_patterns = ["_*", "gallery/**/*.ipynb", "gallery/**/*.py", "**/README.md"]

@@ -21,8 +21,9 @@ from torch import Tensor
 def geometric(dim: int, base: float | int = 10_000.0) -> Float64[Tensor, " pairs"]:
     r"""The frequencies :math:`\theta_i = \text{base}^{-2i/\text{dim}}`, fastest first.
 
-    The last is :math:`\text{base}^{-1 + 2/\text{dim}}`, not 1/base. Raises ValueError unless ``dim`` is even
-    and positive and ``base`` is finite and at least 1, so that pair 0 is the fastest.
+    The last is :math:`\text{base}^{-1 + 2/\text{dim}}`, not 1/base. The power is taken directly, to 1e-15;
+    through a logarithm and an exponential the relative error would reach 4e-15. Raises ValueError unless
+    ``dim`` is even and positive and ``base`` is finite and at least 1, so that pair 0 is the fastest.
 
     >>> [round(theta, 12) for theta in geometric(8).tolist()]
     [1.0, 0.1, 0.01, 0.001]
@@ -32,6 +33,27 @@ def geometric(dim: int, base: float | int = 10_000.0) -> Float64[Tensor, " pairs
     if not 1 <= base < math.inf:
         raise ValueError(f"base must be finite and at least 1, not base={base}")
     return base ** (-torch.arange(0, dim, 2, dtype=torch.float64) / dim)
+
+
+def proportional(dim: int, fraction: float | int, base: float | int = 10_000.0) -> Float64[Tensor, " pairs"]:
+    r"""The frequencies of :func:`geometric`, but only the fastest part of them turns: the rest is exactly 0.
+
+    The first :math:`\lfloor \text{fraction}\cdot\text{dim}/2 \rfloor` pairs keep their frequencies, whose
+    exponent stays :math:`2i/\text{dim}`: the p-RoPE of Barbero et al. (2025), and "proportional" in
+    transformers. Partial rotary, ``rotate(…, width=r)`` with ``geometric(r)``, spans all frequencies with
+    fewer pairs instead. Raises ValueError unless ``fraction`` is between 0, where nothing turns, and 1, and
+    as :func:`geometric` does.
+
+    >>> [round(theta, 12) for theta in proportional(8, fraction=0.5).tolist()]
+    [1.0, 0.1, 0.0, 0.0]
+    """
+    if not 0 <= fraction <= 1:
+        raise ValueError(
+            f"fraction must be from 0 to 1, the part of the pairs that turns, not fraction={fraction}"
+        )
+    theta = geometric(dim, base)
+    theta[int(fraction * dim // 2) :] = 0
+    return theta
 
 
 def angles(

@@ -50,7 +50,7 @@ def left_padded(real: Shaped[Tensor, "*batch seq"]) -> Int[Tensor, "*batch seq"]
     >>> left_padded(torch.tensor([[0, 0, 1, 1, 1], [1, 1, 1, 1, 1]])).tolist()
     [[0, 0, 0, 1, 2], [0, 1, 2, 3, 4]]
     """
-    if _has_values(real):
+    if has_values(real):
         if not ((real == 0) | (real == 1)).all():
             raise ValueError(f"real is True or 1 for a token and False or 0 for padding, not {real.tolist()}")
         if (real[..., 1:] < real[..., :-1]).any():
@@ -69,7 +69,10 @@ def check_rows(indices: Int[Tensor, "..."], table: str, rows: int) -> None:
     ...
     ValueError: the bias table has rows 0 to 31, not 32
     """
-    if _has_values(indices) and (outside := indices[(indices < 0) | (indices >= rows)]).numel():
+    if not has_values(indices):
+        return
+    wide = indices.long()  # the number of rows may not fit a narrow type of index
+    if (outside := wide[(wide < 0) | (wide >= rows)]).numel():
         raise ValueError(f"{table} has rows 0 to {rows - 1}, not {outside[0].item()}")
 
 
@@ -78,7 +81,7 @@ def _signed(positions: Real[Tensor, "*seq"]) -> Real[Tensor, "*seq"]:
     return positions if positions.dtype.is_signed else positions.long()
 
 
-def _has_values(tensor: Shaped[Tensor, "..."]) -> bool:
+def has_values(tensor: Shaped[Tensor, "..."]) -> bool:
     # Numbers cannot be looked at while torch only traces shapes: compiling, on meta or fake tensors, in vmap.
     return (
         not torch.compiler.is_compiling()

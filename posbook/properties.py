@@ -9,14 +9,16 @@ sets.
 
 Every measure takes a callable and returns the worst violation it saw, relative to the size of what it
 compared: about 1e-16 where the promise holds in float64, about 1 where it does not, NaN where a result is
-NaN.
+NaN. A callable that has to know where its rows stand is ``f(x, at)``, with one integer in ``at`` for each row
+of ``x``: a rotation, an encoding, a layer or a whole stack.
 """
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import torch
-from jaxtyping import Float, Float64, Shaped
+from jaxtyping import Float, Float64, Int, Shaped
 from torch import Tensor
 
 Permutation = Sequence[int] | Tensor
@@ -141,6 +143,98 @@ def relativity(
     return _worst(difference(score(q, k, m + s, n + s), result) for s in shifts)
 
 
+def shift(
+    f: Callable[[Tensor, Tensor], Tensor], x: Float[Tensor, "*batch n dim"], *, shifts: Iterable[int]
+) -> float:
+    r"""Does :math:`f` stay when all its positions move by the same :math:`c`? The worst :func:`difference`.
+
+    Compares ``f(x, at + c)`` for each ``c`` in ``shifts`` with ``f(x, at)``, where ``at`` counts from 0. For
+    the output of a layer or stack: a rotation alone is not invariant, the scores it makes are.
+    Raises ValueError for no shifts.
+
+    >>> shift(lambda x, at: x * (at - at[0])[:, None], torch.ones(3, 2), shifts=[1, 10])
+    0.0
+    >>> shift(lambda x, at: x * at[:, None], torch.ones(3, 2), shifts=[1])
+    0.3333333333333333
+    """
+    at = torch.arange(x.shape[-2], device=x.device)
+    result = f(x, at)
+    return _worst(difference(f(x, at + c), result) for c in shifts)
+
+
+def caching(
+    step: Callable[[Tensor, Tensor, Any], tuple[Tensor, Any]], x: Float[Tensor, "*batch n dim"]
+) -> float:
+    r"""Do several calls with stored keys give what one call gives? The worst :func:`difference`.
+
+    ``step(x, at, stored)`` gives the output rows of ``x``, whose positions are ``at``, and what the next call
+    gets as ``stored``: keys and values as a rule, in any form. The first call gets None. Calls of 1, 2, …,
+    n − 1 rows are compared with one call of all: what depends on a call's length may pass token by token and
+    fail after a prompt. Raises ValueError for fewer than two rows.
+
+    >>> def mean(x, at, stored):
+    ...     seen = x if stored is None else torch.cat((stored, x))
+    ...     return (seen.cumsum(0) / torch.arange(1, len(seen) + 1)[:, None])[-len(x):], seen
+    >>> caching(mean, torch.eye(3))
+    0.0
+    >>> caching(lambda x, at, stored: (x.cumsum(0), None), torch.ones(4, 2))
+    0.75
+    """
+    at = torch.arange(x.shape[-2], device=x.device)
+    whole, _ = step(x, at, None)
+
+    def in_calls_of(rows: int) -> Tensor:
+        outputs, stored = [], None
+        for part, where in zip(x.split(rows, dim=-2), at.split(rows), strict=True):
+            output, stored = step(part, where, stored)
+            outputs.append(output)
+        return torch.cat(outputs, dim=-2)
+
+    return _worst(difference(in_calls_of(rows), whole) for rows in range(1, len(at)))
+
+
+def precision(
+    f: Callable[[Tensor, Tensor], Tensor],
+    x: Float[Tensor, " dim"],
+    *,
+    length: int,
+    reference: Callable[[Tensor, Tensor], Tensor] | None = None,
+) -> float:
+    r"""How far is :math:`f` in the dtype of ``x`` from float64, over the positions below ``length``?
+
+    Both get ``x`` at every position, and ``reference`` gets it in float64; returns the :func:`difference` of
+    what they give, such as rotated vectors, or scores against a fixed key. Without ``reference`` it is ``f``
+    itself. An ``f`` that takes its angles in float32 whatever it is given is then compared with the same
+    angles, and looks precise: pass a ``reference`` that does not.
+
+    >>> cosine = lambda x, at: x * torch.cos(at[:, None].to(x.dtype))
+    >>> precision(cosine, torch.ones(1), length=256) < 1e-6
+    True
+    >>> precision(cosine, torch.ones(1, dtype=torch.bfloat16), length=300) > 0.5
+    True
+    """
+    rows, at = _everywhere(x, length)
+    return difference(f(rows, at), (f if reference is None else reference)(rows.double(), at))
+
+
+def collisions(f: Callable[[Tensor, Tensor], Tensor], x: Float[Tensor, " dim"], *, length: int) -> list[int]:
+    r"""The positions whose result equals that of the next one, number for number, in the dtype of ``x``.
+
+    ``f(x, at)`` gets ``x`` at every position below ``length`` and gives one result, of any shape, for each.
+    So ``length - 1 - len(collisions(…))`` positions differ from the next, and the first collision is the
+    smallest. Two NaN are equal here. Raises ValueError for another number of results.
+
+    >>> add = lambda x, at: x + at[:, None].to(x.dtype)
+    >>> collisions(add, torch.zeros(1, dtype=torch.bfloat16), length=261)
+    [256, 259]
+    """
+    results = f(*_everywhere(x, length)).nan_to_num()
+    if results.shape[:1] != (length,):
+        raise ValueError(f"f must give {length} results, one for each position, not {tuple(results.shape)}")
+    equal = (results[1:] == results[:-1]).reshape(length - 1, -1).all(dim=-1)
+    return equal.nonzero().flatten().tolist()
+
+
 def norm(f: Callable[[Tensor], Tensor], x: Float[Tensor, "*rows dim"]) -> float:
     r"""Does every row keep its length, :math:`\lVert f(x) \rVert = \lVert x \rVert`? The worst change.
 
@@ -190,9 +284,17 @@ def _chosen(permutations: Iterable[Permutation] | None, n: int) -> Iterable[Perm
     return itertools.permutations(range(n)) if permutations is None else permutations
 
 
+def _everywhere(
+    x: Float[Tensor, " dim"], length: int
+) -> tuple[Float[Tensor, "length dim"], Int[Tensor, " length"]]:
+    if length < 2:
+        raise ValueError(f"neighbours and long ranges need a length of 2 or more, not length={length}")
+    return x.repeat(length, 1), torch.arange(length, device=x.device)
+
+
 def _worst(violations: Iterable[float]) -> float:
     # A tensor's max keeps NaN, which Python's max may lose.
     seen = torch.tensor(list(violations), dtype=torch.float64)
     if not seen.numel():
-        raise ValueError("nothing to measure: give at least one permutation or shift")
+        raise ValueError("nothing to measure: give at least one permutation or shift, or two rows")
     return seen.max().item()

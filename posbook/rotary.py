@@ -10,12 +10,17 @@ RoFormer (Su et al. 2021, eq. 13–16 and 34). Pair :math:`i` is :math:`(a, b) =
 Hugging Face's Llama). A checkpoint needs the layout it was trained in.
 """
 
+import itertools
+
 import torch
 from jaxtyping import Int, Num
 from torch import Tensor
 
+from posbook.positions import has_values
+
 # Cut into pairs, x has two axes where it had one; a layout is the axis that tells a pair's members apart.
 _MEMBERS = {"interleaved": -1, "halves": -2}
+_BLOCK = 1 << 19  # numbers turned at a time: 2 MB in float32, which stays in cache
 
 
 def rotate(
@@ -46,12 +51,36 @@ def rotate(
     work = torch.float64 if x.dtype == torch.float64 else torch.float32
     angles = angles.to(torch.float64)
     cos, sin = angles.cos().to(x.device, work), angles.sin().to(x.device, work)
+    if x.is_cpu and x.numel() > _BLOCK and has_values(x) and not (x.requires_grad or angles.requires_grad):
+        return _rotate_in_blocks(x, cos, sin, layout, width)
 
     members = _MEMBERS[layout]
     cut = (width // 2, 2) if members == -1 else (2, width // 2)
     a, b = x[..., :width].to(work).unflatten(-1, cut).unbind(members)
     turned = torch.stack((a * cos - b * sin, a * sin + b * cos), dim=members).flatten(-2)
     return torch.cat((turned.to(x.dtype), x[..., width:]), dim=-1)
+
+
+def _rotate_in_blocks(x: Tensor, cos: Tensor, sin: Tensor, layout: str, width: int) -> Tensor:
+    # The formula of `rotate` for a large tensor that needs no gradient. Its time goes into fresh memory, so
+    # only the result is allocated, and each block of rows is finished while it lies in cache.
+    result = torch.empty_like(x)
+    result[..., width:] = x[..., width:]
+    turn = torch.complex(cos, sin) if layout == "interleaved" else torch.cat((cos, cos), dim=-1)
+    turn, sin = turn.expand(*x.shape[:-1], -1), sin.expand(*x.shape[:-1], -1)
+    rows = max(1, _BLOCK // width)
+    for *row, start in itertools.product(*map(range, x.shape[:-2]), range(0, x.shape[-2], rows)):
+        at = (*row, slice(start, start + rows))
+        block, into = x[at][:, :width].to(cos.dtype), result[at][:, :width]
+        if layout == "interleaved":  # neighbours are the parts of a complex number as they lie
+            turned = torch.view_as_complex(block.contiguous().unflatten(-1, (-1, 2))) * turn[at]
+            into.copy_(torch.view_as_real(turned).flatten(-2))
+        else:
+            turned = torch.mul(block, turn[at], out=into if into.dtype == block.dtype else None)
+            turned[:, : width // 2].addcmul_(block[:, width // 2 :], sin[at], value=-1)
+            turned[:, width // 2 :].addcmul_(block[:, : width // 2], sin[at])
+            into.copy_(turned)  # onto itself, and free, where no dtype changes
+    return result
 
 
 def permutation(dim: int) -> Int[Tensor, " dim"]:

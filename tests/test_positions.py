@@ -73,3 +73,7 @@ def test_values_are_checked_only_where_there_are_values():
     assert positions.left_padded(real.to("meta")).shape == (2, 2)
     assert torch.vmap(positions.left_padded)(real).shape == (2, 2)
     positions.check_rows(torch.tensor([9]).to("meta"), "the table", 3)
+
+
+def test_a_table_may_have_more_rows_than_a_narrow_index_can_count():
+    positions.check_rows(torch.tensor([1, 100], dtype=torch.int8), "a table", 130)

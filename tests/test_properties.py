@@ -144,6 +144,143 @@ def test_a_symmetric_bias_cannot_see_a_reversal():
     assert properties.reversal(lambda x: attention.attend(turn(x @ WQ), turn(x @ WK), x @ WV), X) > BROKEN
 
 
+def test_scores_by_offset_do_not_move_and_added_positions_do():
+    def layer(x, at):
+        return attention.attend(turn(x @ WQ, at), turn(x @ WK, at), x @ WV)
+
+    def added(x, at):
+        return attend(x + sinusoidal.encode(frequencies.angles(at, frequencies.geometric(8))))
+
+    def stack(x, at):
+        return layer(x + layer(x, at), at)
+
+    for f in (layer, stack):
+        assert properties.shift(f, X, shifts=[-1, 1, 100, 5000]) < 1e-11
+    assert properties.shift(added, X, shifts=[1]) > BROKEN
+    # A turned query on its own does move; and a function may be blind to one shift and not to another.
+    assert properties.shift(turn, X, shifts=[1]) > BROKEN
+    even = lambda x, at: x * (at % 2)[:, None]  # noqa: E731
+    assert properties.shift(even, X, shifts=[2, 4]) == 0
+    for shifts in ([2, 3], [3, 2]):
+        assert properties.shift(even, X, shifts=shifts) > BROKEN
+
+
+def step(x, at, stored, *, turn=turn, masked=True):
+    """One call of a model that stores turned keys, and values."""
+    q, k, v = turn(x @ WQ, at), turn(x @ WK, at), x @ WV
+    if stored is not None:
+        k, v = torch.cat((stored[0], k), dim=-2), torch.cat((stored[1], v), dim=-2)
+    mask = attention.causal(q.shape[-2], k.shape[-2]) if masked else None
+    return attention.attend(q, k, v, mask=mask), (k, v)
+
+
+def test_turned_keys_may_be_stored():
+    assert properties.caching(step, X) < ROUNDING
+    assert properties.caching(step, randn(2, 3, 4, 8)) < ROUNDING
+
+
+def from_the_calls_start(x, at):
+    return turn(x, at - at[0])
+
+
+def from_the_calls_middle(x, at):
+    # Releases of xPos centre positions on the call: harmless for offsets within it.
+    return turn(x, at - len(at) // 2)
+
+
+def by_the_length(x, at):
+    theta = frequencies.geometric(8) / (1 + at.max())
+    return rotary.rotate(x, frequencies.angles(at, theta), layout="halves")
+
+
+@pytest.mark.parametrize("turn", [from_the_calls_start, from_the_calls_middle, by_the_length])
+def test_a_turn_that_depends_on_the_call_is_not_safe_to_store(turn):
+    assert properties.caching(lambda x, at, stored: step(x, at, stored, turn=turn), X) > 1e-3
+
+
+def test_steps_that_forget_or_look_ahead_are_not_the_whole_pass():
+    assert properties.caching(lambda x, at, stored: (step(x, at, None)[0], None), X) > BROKEN
+    assert properties.caching(lambda x, at, stored: step(x, at, stored, masked=False), X) > BROKEN
+
+
+def test_every_length_of_a_call_is_tried():
+    seen = []
+
+    def f(x, at, stored):
+        seen.append((at.tolist(), stored))
+        return x, "stored"
+
+    assert properties.caching(f, X) == 0
+    assert [at for at, _ in seen] == [[0, 1, 2, 3], [0], [1], [2], [3], [0, 1], [2, 3], [0, 1, 2], [3]]
+    assert all((stored is None) == (at[0] == 0) for at, stored in seen)
+    # A mask that lets the rows of one call see each other shows only where a later call has several.
+    ahead = lambda x, at, stored: step(x, at, stored, masked=stored is None or len(at) == 1)  # noqa: E731
+    assert properties.caching(ahead, X) > BROKEN
+
+
+def cosines(angles):
+    """f(x, at): the features times the cosine of their angle at each position."""
+    return lambda x, at: x * angles(x, at).cos().to(x.dtype)
+
+
+THETA = 0.3
+FLOAT64 = cosines(lambda x, at: THETA * at.double()[:, None])
+FLOAT32 = cosines(lambda x, at: torch.tensor(THETA) * at.float()[:, None])
+OWN_DTYPE = cosines(lambda x, at: THETA * at.to(x.dtype)[:, None])
+
+
+def test_precision_finds_the_dtype_of_the_angles():
+    one = torch.ones(1)
+    assert properties.precision(FLOAT64, one, length=5000) < 1e-7
+    # A float32 phase of 1500 radians is off by up to 6e-5, its half unit in the last place, and by 0.3's own.
+    assert 1e-5 < properties.precision(OWN_DTYPE, one, length=5000) < 2e-4
+    assert properties.precision(OWN_DTYPE, one.bfloat16(), length=5000) > 1
+    assert properties.precision(OWN_DTYPE, one.double(), length=5000) == 0
+
+
+def test_precision_against_itself_is_blind_to_angles_that_are_always_float32():
+    one = torch.ones(1, dtype=torch.float64)
+    assert properties.precision(FLOAT32, one, length=5000) == 0
+    assert properties.precision(FLOAT32, one, length=5000, reference=FLOAT64) > 1e-5
+
+
+def test_precision_looks_at_every_position_below_the_length():
+    for wrong in (0, 17, 99):
+        f = lambda x, at, wrong=wrong: x + (at == wrong)[:, None]  # noqa: E731
+        same = lambda x, at: x  # noqa: E731
+        assert properties.precision(f, torch.ones(1), length=100, reference=same) == 0.5
+    assert properties.precision(f, torch.ones(1), length=99, reference=same) == 0
+    assert math.isnan(properties.precision(lambda x, at: x * torch.nan, torch.ones(1), length=2))
+
+
+def test_the_precision_of_a_score_is_relative_to_its_terms():
+    key = randn(8, seed=3)
+
+    def score(x, at):
+        return turn(x, at) @ key.to(x.dtype)
+
+    assert properties.precision(score, randn(8, seed=4).float(), length=3000) < 1e-6
+    assert 1e-4 < properties.precision(score, randn(8, seed=4).bfloat16(), length=3000) < 2e-2
+
+
+def test_collisions_are_where_the_dtype_runs_out_of_numbers():
+    add = lambda x, at: x + at[:, None].to(x.dtype)  # noqa: E731
+    # Whole numbers up to 256 = 2**8 are bfloat16, then every second one; ties go to a multiple of 4.
+    found = properties.collisions(add, torch.zeros(3, dtype=torch.bfloat16), length=265)
+    assert found == [m for m in range(264) if m >= 256 and m % 4 in (0, 3)]
+    assert properties.collisions(add, torch.zeros(3, dtype=torch.float16), length=2049) == []
+    assert properties.collisions(add, torch.zeros(3, dtype=torch.float16), length=2050) == [2048]
+    assert properties.collisions(turn, torch.ones(8, dtype=torch.bfloat16), length=5000) == []
+
+
+def test_results_collide_only_where_all_their_numbers_do():
+    staircases = lambda x, at: torch.stack((at // 2, at // 3), dim=-1).to(x.dtype)[:, None]  # noqa: E731
+    assert properties.collisions(staircases, torch.zeros(1), length=7) == [0, 4]
+    assert properties.collisions(lambda x, at: x[:, 0], torch.zeros(1), length=3) == [0, 1]
+    assert properties.collisions(lambda x, at: x * torch.nan, torch.zeros(1), length=3) == [0, 1]
+    assert properties.collisions(lambda x, at: x[:, :0], torch.zeros(1), length=2) == [0]
+
+
 def matrices(n=5):
     offsets = positions.offsets(queries=torch.arange(n), keys=torch.arange(n))
     return {
@@ -197,6 +334,14 @@ def test_measuring_leaves_no_gradient_behind():
         (lambda: properties.equivariance(attend, X, permutations=[]), "nothing to measure"),
         (lambda: properties.equivariance(lambda x: x[:2], X), "2 rows"),
         (lambda: properties.relativity(lambda q, k, m, n: q @ k, X[0], X[1], m=0, n=0, shifts=[]), "nothing"),
+        (lambda: properties.shift(turn, X, shifts=[]), "nothing to measure"),
+        (lambda: properties.shift(lambda x, at: x[: 4 - at[0]], X, shifts=[1]), "one shape"),
+        (lambda: properties.caching(step, X[:1]), "nothing to measure.*two rows"),
+        (lambda: properties.caching(lambda x, at, stored: (x[:1], None), X), "one shape"),
+        (lambda: properties.precision(turn, X[0], length=1), "2 or more, not length=1"),
+        (lambda: properties.collisions(turn, X[0], length=0), "2 or more, not length=0"),
+        (lambda: properties.collisions(lambda x, at: x[1:], X[0], length=5), r"5 results.*not \(4, 8\)"),
+        (lambda: properties.collisions(lambda x, at: x.sum(), X[0], length=5), r"5 results.*not \(\)"),
         (lambda: properties.norm(lambda x: x[:2], X), r"keep the rows of x, \(4,\), not give \(2,\)"),
         (lambda: properties.symmetries(torch.zeros(9, 9)), "9 tokens.*n <= 8"),
         (lambda: properties.symmetries(torch.full((2, 2), torch.nan)), "NaN"),

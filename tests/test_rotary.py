@@ -248,3 +248,35 @@ def test_the_layout_has_no_default():
 def test_an_odd_number_of_features_has_no_permutation():
     with pytest.raises(ValueError, match="dim=5"):
         rotary.permutation(5)
+
+
+# More rows than a block takes, so that a plain tensor is turned in several.
+ROWS, WIDE = 6000, 104
+
+
+@LAYOUTS
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("width", [WIDE, 26])
+def test_a_large_tensor_is_turned_in_blocks_as_by_the_formula(layout, dtype, width):
+    x, angles = randn(2, ROWS, WIDE, dtype=dtype), angles_at(range(ROWS), width)
+    in_blocks = rotary.rotate(x, angles, layout=layout, width=width)
+    # What needs a gradient is left to the formula.
+    by_formula = rotary.rotate(x.clone().requires_grad_(), angles, layout=layout, width=width)
+    assert in_blocks.dtype == dtype
+    assert torch.equal(in_blocks[..., width:], x[..., width:])
+    assert_close(in_blocks, by_formula.detach().double())
+
+
+@LAYOUTS
+def test_blocks_follow_strides_and_angles_of_their_own(layout):
+    x = randn(2, ROWS, 3, WIDE).transpose(1, 2)
+    angles = angles_at(torch.tensor([[0], [500]]) + torch.arange(ROWS), WIDE)[:, None]
+    in_blocks, some = rotary.rotate(x, angles, layout=layout), slice(5000, 5100)
+    rows = [rotary.rotate(x[row, :, some], angles[row, :, some], layout=layout) for row in range(2)]
+    assert_close(in_blocks[:, :, some], torch.stack(rows))
+
+
+def test_a_large_tensor_that_needs_a_gradient_gets_one():
+    x = randn(2, ROWS, WIDE).requires_grad_()
+    rotary.rotate(x, angles_at(range(ROWS), WIDE), layout="halves").square().sum().backward()
+    assert_close(x.grad, 2 * x.detach())  # a rotation keeps lengths
