@@ -82,7 +82,11 @@ def _signed(positions: Real[Tensor, "*seq"]) -> Real[Tensor, "*seq"]:
 
 
 def has_values(tensor: Shaped[Tensor, "..."]) -> bool:
-    # Numbers cannot be looked at while torch only traces shapes: compiling, on meta or fake tensors, in vmap.
+    r"""Whether there are numbers to look at: not while compiling, on meta or fake tensors, or in vmap.
+
+    >>> has_values(torch.arange(3)), has_values(torch.arange(3, device="meta"))
+    (True, False)
+    """
     return (
         not torch.compiler.is_compiling()
         and type(tensor) in (Tensor, torch.nn.Parameter)

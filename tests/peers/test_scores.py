@@ -6,7 +6,7 @@ KERPLE and FIRE are in none of those installed: what they give is said by ``test
 import pytest
 import torch
 
-from posbook import alibi, attention, cope, frequencies, positions, t5_bias, transformer_xl
+from posbook import attention, cope, frequencies, positions, transformer_xl
 from tests import assert_close
 from tests.peers import pinned
 
@@ -73,23 +73,3 @@ def test_cope_is_that_of_x_transformers_which_leaves_the_term_unscaled(x_transfo
     expected = theirs(q, scores.masked_fill(~mask, -torch.finfo(torch.float64).max)).detach()
     at = cope.positions(cope.gates(scores, mask), rows)
     assert_close(cope.term(q, theirs.pos_emb.detach(), at, scale=1), expected)
-
-
-@pytest.mark.parametrize("heads", [1, 3, 8, 12, 40])
-@pytest.mark.parametrize("n, keys", [(9, 9), (2, 30)])
-def test_alibi_is_that_of_x_transformers(x_transformers, heads, n, keys):
-    expected = x_transformers.AlibiPositionalBias(heads)(n, keys)
-    assert_close(expected, alibi.bias(alibi.slopes(heads), offsets(n, keys)))
-
-
-@pytest.mark.parametrize("bidirectional", [False, True])
-@pytest.mark.parametrize("buckets, max_distance", [(32, 128), (16, 64), (64, 2048)])
-def test_t5s_bias_is_that_of_x_transformers(x_transformers, bidirectional, buckets, max_distance):
-    theirs = x_transformers.RelativePositionBias(
-        scale=1, causal=not bidirectional, num_buckets=buckets, max_distance=max_distance, heads=2
-    )
-    at = t5_bias.buckets(
-        offsets(300), bidirectional=bidirectional, buckets=buckets, max_distance=max_distance
-    )
-    ours = t5_bias.bias(theirs.relative_attention_bias.weight, at)
-    assert torch.equal(ours, theirs(300, 300))
