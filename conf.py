@@ -33,6 +33,7 @@ extensions = [
     "computed",
     "claims",
     "boxes",
+    "modules",
     "accessible",
     "promises",
     "speed",
@@ -49,7 +50,10 @@ nitpick_ignore_regex = [
         r"(Tensor|Float|Int|Bool|Shaped|Real|Num|Callable|Sequence|Iterable|Axes|Figure|'.*|.*\").*",
     ),
 ]
-suppress_warnings = ["config.cache"]  # BookOrder is a class; the gallery itself notices changed scripts
+suppress_warnings = [
+    "config.cache",  # BookOrder is a class; the gallery itself notices changed scripts
+    "sphinx_gallery.config",  # no back-references: docs/_ext/modules.py names the scripts by their paths
+]
 
 # --- prose ----------------------------------------------------------------------------------------------
 myst_enable_extensions = ["amsmath", "attrs_block", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
