@@ -17,13 +17,14 @@ def offsets(
     r"""How far each key lies ahead of each query: :math:`n - m`.
 
     Leading axes are rows of a batch and broadcast. One cached step is one query and all the keys.
+    Raises ValueError for positions in half precision, which are rounded before they come here.
 
     >>> offsets(queries=torch.arange(3), keys=torch.arange(3)).tolist()
     [[0, 1, 2], [-1, 0, 1], [-2, -1, 0]]
     >>> offsets(queries=torch.tensor([2]), keys=torch.arange(3)).tolist()
     [[-2, -1, 0]]
     """
-    return _signed(keys)[..., None, :] - _signed(queries)[..., :, None]
+    return _exact(keys)[..., None, :] - _exact(queries)[..., :, None]
 
 
 def packed(documents: Int[Tensor, "*batch seq"]) -> Int[Tensor, "*batch seq"]:
@@ -76,9 +77,13 @@ def check_rows(indices: Int[Tensor, "..."], table: str, rows: int) -> None:
         raise ValueError(f"{table} has rows 0 to {rows - 1}, not {outside[0].item()}")
 
 
-def _signed(positions: Real[Tensor, "*seq"]) -> Real[Tensor, "*seq"]:
-    # The difference of two unsigned positions wraps round below zero.
-    return positions if positions.dtype.is_signed else positions.long()
+def _exact(positions: Real[Tensor, "*seq"]) -> Real[Tensor, "*seq"]:
+    if positions.dtype in (torch.float16, torch.bfloat16):
+        raise ValueError(
+            f"positions in {positions.dtype} are rounded (in bfloat16, 257 is 256): give them as integers"
+        )
+    # The difference of two narrow integers wraps round, that of two unsigned ones already below zero.
+    return positions if positions.is_floating_point() else positions.long()
 
 
 def has_values(tensor: Shaped[Tensor, "..."]) -> bool:

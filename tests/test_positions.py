@@ -22,6 +22,11 @@ def test_the_past_is_negative_for_unsigned_positions_too():
     assert positions.offsets(queries=at, keys=at)[2].tolist() == [-2, -1, 0]
 
 
+def test_offsets_of_narrow_integers_do_not_wrap_round():
+    at = torch.tensor([-100, 100], dtype=torch.int8)
+    assert positions.offsets(queries=at, keys=at).tolist() == [[0, 200], [-200, 0]]
+
+
 def test_a_cached_step_is_the_last_row():
     at = torch.arange(6)
     step = positions.offsets(queries=at[5:], keys=at)
@@ -56,6 +61,10 @@ def test_left_padding_takes_no_positions(dtype):
     "call, says",
     [
         (lambda: positions.left_padded(torch.tensor([1, 1, 0])), "padding must come before"),
+        (
+            lambda: positions.offsets(queries=torch.arange(3), keys=torch.arange(3).bfloat16()),
+            "positions in torch.bfloat16 are rounded",
+        ),
         (lambda: positions.left_padded(torch.tensor([True, False])), "padding must come before"),
         (lambda: positions.left_padded(torch.tensor([0, 1, 2])), "True or 1 .* not .*2"),
         (lambda: positions.left_padded(torch.tensor([-torch.inf, 0.0])), "True or 1 .* not .*inf"),

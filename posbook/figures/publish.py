@@ -3,6 +3,7 @@ r"""The last line of a gallery script: say what is seen, report the numbers, han
 import math
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,12 +23,14 @@ class Published(NamedTuple):
     alt: str
     numbers: dict[str, int | float | str]
     measured: dict[str, int | str] | None
+    step: int = 1
+    steps: int = 1
 
 
 def publish(
-    fig: Figure,
+    fig: Figure | Sequence[Figure],
     *,
-    alt: str | None = None,
+    alt: str | Sequence[str] | None = None,
     numbers: dict[str, Any] | None = None,
     seed: int | str | None = None,
     size: str | None = None,
@@ -38,9 +41,11 @@ def publish(
     ``alt`` says what is seen, in at least 60 characters.
     ``numbers`` are those the prose may quote: plain int, float or str, each under a Python name.
     A figure of something measured tells ``seed``, ``size`` and ``spread``, all three.
+    A figure drawn in several steps is a list of figures, in order, with a list of as many alts.
 
-    With a screen the figure is shown; without one it is saved as <script>.svg where the script was started,
-    and the path is printed; in the gallery's build (POSBOOK_GALLERY=1) the scraper saves it.
+    With a screen the figure is shown; without one it is saved as <script>.svg where the script was started
+    (its further steps as <script>_2.svg and so on), and the path is printed; in the gallery's build
+    (POSBOOK_GALLERY=1) the scraper saves it.
     Raises ValueError naming the script.
 
     >>> publish(plt.figure(), alt="Too short.")
@@ -49,12 +54,21 @@ def publish(
     ValueError: ...: alt text of 10 characters; say in at least 60 what is seen
     """
     script = script_name()
-    alt = " ".join((alt or "").split())
-    numbers = dict(numbers or {})
-    if len(alt) < SHORTEST_ALT:
+    figures = [fig] if isinstance(fig, Figure) else list(fig)
+    alts = [alt or ""] if alt is None or isinstance(alt, str) else list(alt)
+    if not figures or len(alts) != len(figures):
         raise ValueError(
-            f"{script}: alt text of {len(alt)} characters; say in at least {SHORTEST_ALT} what is seen"
+            f"{script}: {len(figures)} figures and {len(alts)} alt texts; each step needs its own"
         )
+    alts = [" ".join(text.split()) for text in alts]
+    numbers = dict(numbers or {})
+    for text in alts:
+        if len(text) < SHORTEST_ALT:
+            raise ValueError(
+                f"{script}: alt text of {len(text)} characters; say in at least {SHORTEST_ALT} what is seen"
+            )
+    if len(set(alts)) < len(alts):
+        raise ValueError(f"{script}: two steps have the same alt text; say what changed")
     for name, value in numbers.items():
         _check_number(script, name, value)
     measured = {"seed": seed, "size": size, "spread": spread}
@@ -63,7 +77,8 @@ def publish(
         raise ValueError(
             f"{script}: a measured figure tells seed, size and spread; {' and '.join(missing)} missing"
         )
-    fig.published = Published(alt, numbers, None if missing else measured)
+    for step, (figure, text) in enumerate(zip(figures, alts, strict=True), 1):
+        figure.published = Published(text, numbers, None if missing else measured, step, len(figures))
 
     for name, value in numbers.items():
         print(f"{name} = {f'{value:.6g}' if type(value) is float else value}")
@@ -72,9 +87,11 @@ def publish(
     if matplotlib.get_backend().lower() in backend_registry.list_builtin(BackendFilter.INTERACTIVE):
         plt.show()
         return
-    path = Path(script).with_suffix(".svg")
-    write_whole(path, svg.themed(fig, alt))
-    print(path)
+    drawings = [svg.themed(figure, text) for figure, text in zip(figures, alts, strict=True)]
+    for step, drawing in enumerate(drawings, 1):
+        path = Path(Path(script).stem + (f"_{step}" if step > 1 else "") + ".svg")
+        write_whole(path, drawing)
+        print(path)
 
 
 def script_name() -> str:

@@ -17,6 +17,7 @@ from posbook.figures.publish import SHORTEST_ALT, Published, write_whole
 def scraper(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any], **_: Any) -> str:
     r"""Save the open figure as <image path>.svg with images/<script>.json beside it; return the image's rst.
 
+    The steps of one figure are saved in order, under the image paths that follow one another.
     Raises ValueError, naming the script, for a figure that was not published or has no alt text, and for a
     second one.
     """
@@ -26,40 +27,51 @@ def scraper(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]
         if not figures:
             return ""
         paths = block_vars["image_path_iterator"]
-        if len(figures) + len(paths) > 1:
-            raise ValueError(f"{source.name}: more than one figure; one script draws one figure")
-        said = getattr(figures[0], "published", None)
-        if not isinstance(said, Published):
+        said = [getattr(figure, "published", None) for figure in figures]
+        if not all(isinstance(each, Published) for each in said):
             raise ValueError(
                 f"{source.name}: a figure was drawn but not published; "
                 "end the block that draws it with posbook.figures.publish(fig, alt=…)"
             )
-        if len(said.alt) < SHORTEST_ALT:
+        if len(paths) or sorted((each.step, each.steps) for each in said) != [
+            (step, len(figures)) for step in range(1, len(figures) + 1)
+        ]:
+            raise ValueError(
+                f"{source.name}: more than one figure; one script draws one figure, if in several steps"
+            )
+        if any(len(each.alt) < SHORTEST_ALT for each in said):
             raise ValueError(
                 f"{source.name}: the figure has no alt text of at least {SHORTEST_ALT} characters"
             )
-        drawing = svg.themed(figures[0], said.alt)
+        figures.sort(key=lambda figure: figure.published.step)
+        drawings = [svg.themed(figure, figure.published.alt) for figure in figures]
     except ValueError as error:
         # A colour outside the palette is found far from any script: say whose it is.
         raise error if source.name in str(error) else ValueError(f"{source.name}: {error}") from error
     finally:
         plt.close("all")
 
-    image = Path(next(paths)).with_suffix(".svg")
-    address = image.resolve().relative_to(Path(gallery_conf["src_dir"]).resolve()).as_posix()
+    said = [figure.published for figure in figures]
+    images = [Path(next(paths)).with_suffix(".svg") for _ in figures]
+    root = Path(gallery_conf["src_dir"]).resolve()
+    addresses = [image.resolve().relative_to(root).as_posix() for image in images]
     record = {
         "script": _address(source, gallery_conf),
-        "alt": said.alt,
-        "numbers": said.numbers,
-        "measured": said.measured,
-        "images": [address],
+        "alt": said[0].alt,
+        "alts": [each.alt for each in said],
+        "numbers": said[0].numbers,
+        "measured": said[0].measured,
+        "images": addresses,
     }
-    image.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(image, drawing)
-    write_whole(
-        image.with_name(f"{source.stem}.json"), json.dumps(record, ensure_ascii=False, indent=1) + "\n"
+    folder = images[0].parent
+    folder.mkdir(parents=True, exist_ok=True)
+    for image, drawing in zip(images, drawings, strict=True):
+        write_whole(image, drawing)
+    write_whole(folder / f"{source.stem}.json", json.dumps(record, ensure_ascii=False, indent=1) + "\n")
+    return "".join(
+        f"\n.. image:: /{address}\n   :alt: {each.alt}\n   :class: sphx-glr-single-img\n\n"
+        for address, each in zip(addresses, said, strict=True)
     )
-    return f"\n.. image:: /{address}\n   :alt: {said.alt}\n   :class: sphx-glr-single-img\n\n"
 
 
 def _address(source: Path, gallery_conf: dict[str, Any]) -> str:
