@@ -1,3 +1,5 @@
+import math
+
 import jaxtyping
 import pytest
 import torch
@@ -41,6 +43,14 @@ def test_equal_content_is_weighed_by_distance():
     bias = alibi.bias(alibi.slopes(8), offsets(4))[0]
     weights = attention.weights(bias, attention.causal(4))
     assert_close(weights[-1], [0.10153632, 0.1674051, 0.27600434, 0.45505423], tolerance=1e-8)
+
+
+def test_equal_content_is_looked_back_at_by_one_over_e_to_the_slope_minus_one_on_average():
+    slopes, n = alibi.slopes(8), 16_000
+    row = positions.offsets(queries=torch.tensor([n - 1]), keys=torch.arange(n))
+    weights = attention.weights(alibi.bias(slopes, row))[:, 0]
+    assert_close(-(weights * row[0]).sum(-1), [1 / math.expm1(slope) for slope in slopes.tolist()])
+    assert 1 / math.expm1(1 / 2) == pytest.approx(1.541, abs=5e-4)
 
 
 def test_counting_from_the_start_gives_the_same_weights_under_a_causal_mask():

@@ -223,6 +223,12 @@ def test_longrope_takes_a_list_or_a_tensor():
     assert_alike(scaling.longrope(theta, torch.tensor(factors)), equation.longrope(8, 10_000, factors))
 
 
+def test_the_four_pairs_of_a_small_head_are_slowed_by_powers_of_the_cube_root_of_four():
+    theta = frequencies.geometric(8)
+    assert_alike(theta / scaling.ntk(theta, 4), [4 ** (i / 3) for i in range(4)])
+    assert_alike(scaling.ntk(theta, 4), [1, 0.06299605, 0.00396850, 0.00025], 1e-6)
+
+
 @pytest.mark.parametrize("factor", WORKED["yarn_temperature"])
 def test_the_yarn_temperature_agrees_with_the_worked_example(factor):
     assert scaling.yarn_temperature(float(factor)) == pytest.approx(
