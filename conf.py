@@ -29,6 +29,7 @@ extensions = [
     "sphinxcontrib.bibtex",
     # docs/_ext
     "katex",
+    "moving",
     "gallery",
     "computed",
     "claims",
@@ -37,6 +38,7 @@ extensions = [
     "accessible",
     "promises",
     "speed",
+    "walkthrough",
 ]
 # The notebooks that sphinx-gallery writes are for download; myst-nb must not take them for pages.
 exclude_patterns = ["_*", "gallery/**/*.ipynb", "gallery/**/*.py", "**/README.md"]

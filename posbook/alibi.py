@@ -15,9 +15,9 @@ from torch import Tensor
 def slopes(heads: int) -> Float64[Tensor, " heads"]:
     r"""One slope for each of ``heads`` heads: :math:`2^{-8h/H}` when their number :math:`H` is a power of 2.
 
-    Any other number follows the released code, since the paper has no rule for it: the slopes of the largest
-    power of two below, then every second slope of twice that power until there are enough. Raises ValueError
-    for fewer than one head.
+    Any other number follows the released code, as models do, and not the paper's formula: the slopes of the
+    largest power of two below, then every second slope of twice that power until there are enough. Raises
+    ValueError for fewer than one head.
 
     >>> slopes(8).tolist()
     [0.5, 0.25, 0.125, 0.0625, 0.03125, 0.015625, 0.0078125, 0.00390625]

@@ -5,9 +5,9 @@ r"""Figures in chapters come from gallery scripts, by name.
     :::
 
 The directive embeds what the script drew, takes the alt text from the script, links to the script's page and
-makes the figure referable as {numref}`plot_permutation`, unless `:again:` says that another page does. The
-script's page gets a line that leads back to every chapter that shows it. `record` is how the other extensions
-read what a script reported.
+makes the figure referable as {numref}`plot_permutation`, unless `:again:` says that another page does.
+`:moves: rotary-dial` puts it into an element that moves (moving.py). The script's page gets a line that leads
+back to every chapter that shows it. `record` is how the other extensions read what a script reported.
 """
 
 import json
@@ -16,6 +16,7 @@ from typing import ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
+from moving import wrap
 from sphinx.environment.collectors import EnvironmentCollector
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
@@ -43,7 +44,10 @@ def page(entry):
 class GalleryFigure(SphinxDirective):
     required_arguments = 1
     has_content = True
-    option_spec: ClassVar = {"again": directives.flag}  # shown elsewhere already: no number, no label here
+    option_spec: ClassVar = {
+        "again": directives.flag,  # shown elsewhere already: no number, no label here
+        "moves": directives.unchanged_required,
+    }
 
     def run(self):
         script = self.arguments[0]
@@ -58,7 +62,13 @@ class GalleryFigure(SphinxDirective):
         source = nodes.inline(text=f"{script}.py", classes=["figure-source"])
         line = [*text, nodes.Text(" "), to_script(entry, source)]
         caption += nodes.paragraph("", "", *line) if "again" in self.options else line
-        figure = nodes.figure("", to_script(entry, image), caption, align="default")
+        still = to_script(entry, image)
+        if "moves" in self.options:
+            try:
+                still = wrap(self.options["moves"], still, Path(self.env.srcdir) / "_static")
+            except ValueError as error:
+                logger.warning("%s", error, location=self.get_location())
+        figure = nodes.figure("", still, caption, align="default")
         self.set_source_info(figure)
         if "again" not in self.options:
             figure["names"].append(script)

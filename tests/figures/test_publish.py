@@ -77,6 +77,52 @@ def test_a_script_alone_prints_its_numbers_and_saves_its_figure(tmp_path):
     assert (tmp_path / "plot_line.svg").read_text().rstrip().endswith("</svg>")
 
 
+STEPS = """
+import matplotlib.pyplot as plt
+from posbook import figures
+plt.style.use("posbook.figures.posbook")
+steps = [plt.figure(), plt.figure(), plt.figure()]
+figures.publish(steps, alt=["First. {alt}", "Second. {alt}", "Third. {alt}"], numbers={{"n": 3}})
+"""
+
+
+def test_a_figure_in_several_steps_is_saved_as_one_file_a_step(tmp_path):
+    (tmp_path / "plot_line.py").write_text(STEPS.format(alt=ALT))
+    env = {name: value for name, value in os.environ.items() if name != "POSBOOK_GALLERY"} | {
+        "MPLBACKEND": "Agg"
+    }
+    command = [sys.executable, "-W", "error", "plot_line.py"]
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert done.stderr == ""
+    saved = ["plot_line.svg", "plot_line_2.svg", "plot_line_3.svg"]
+    assert done.stdout.splitlines() == ["n = 3", *saved]
+    for name, place in zip(saved, ["First.", "Second.", "Third."], strict=True):
+        assert f">{place} {ALT}</desc>" in (tmp_path / name).read_text()
+
+
+def test_each_step_keeps_its_alt_and_its_place(fig):
+    steps = [fig, plt.figure()]
+    publish(steps, alt=[ALT, f"Then another. {ALT}"], numbers={"n": 2})
+    assert [step.published[:2] for step in steps] == [(ALT, {"n": 2}), (f"Then another. {ALT}", {"n": 2})]
+    assert [step.published[3:] for step in steps] == [(1, 2), (2, 2)]
+
+
+@pytest.mark.parametrize("alt,message", [
+    ([ALT], "2 figures and 1 alt texts"),
+    (ALT, "2 figures and 1 alt texts"),
+    ([ALT, ALT], "same alt text"),
+    ([ALT, "Short."], "6 characters"),
+])  # fmt: skip
+def test_steps_that_are_not_each_described_are_refused(fig, alt, message):
+    with pytest.raises(ValueError, match=message):
+        publish([fig, plt.figure()], alt=alt)
+
+
+def test_no_figure_at_all_is_refused(fig):
+    with pytest.raises(ValueError, match="0 figures and 0 alt"):
+        publish([], alt=[])
+
+
 def test_a_figure_that_cannot_be_drawn_leaves_no_file(fig, tmp_path, monkeypatch):
     monkeypatch.delenv("POSBOOK_GALLERY")
     monkeypatch.chdir(tmp_path)

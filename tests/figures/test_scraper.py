@@ -87,6 +87,7 @@ def test_the_figure_and_what_was_said_of_it_are_saved_side_by_side(gallery, tmp_
     assert json.loads((images / "plot_line.json").read_text()) == {
         "script": "why/plot_line",
         "alt": ALT,
+        "alts": [ALT],
         "numbers": {"worst": 0.1 + 0.2},
         "measured": {"seed": 0, "size": "n = 4", "spread": "worst of 24"},
         "images": ["gallery/why/images/sphx_glr_plot_line_001.svg"],
@@ -116,6 +117,44 @@ def test_two_figures_are_refused_in_one_block_and_in_two(gallery):
         gallery()
     draw()
     gallery()
+    draw()
+    with pytest.raises(ValueError, match=r"plot_line\.py: more than one"):
+        gallery()
+
+
+def draw_steps(count):
+    steps = []
+    for number in range(count):
+        fig, ax = plt.subplots()
+        ax.plot([0, number], color=style.colour("query"))
+        steps.append(fig)
+    return steps
+
+
+def test_the_steps_of_one_figure_are_saved_in_the_order_of_publication(gallery, tmp_path):
+    steps = draw_steps(3)
+    alts = [f"Step {number}. {ALT}" for number in (1, 2, 3)]
+    publish(steps[::-1], alt=alts, numbers={"n": 3})
+    rst = gallery()
+    images = tmp_path / "docs/gallery/why/images"
+    names = [f"sphx_glr_plot_line_{number:03}.svg" for number in (1, 2, 3)]
+    assert sorted(p.name for p in images.iterdir()) == ["plot_line.json", *names]
+    record = json.loads((images / "plot_line.json").read_text())
+    assert record["images"] == [f"gallery/why/images/{name}" for name in names]
+    assert (record["alt"], record["alts"], record["numbers"]) == (alts[0], alts, {"n": 3})
+    for name, alt in zip(names, alts, strict=True):
+        assert f">{alt}</desc>" in (images / name).read_text()
+        assert f".. image:: /gallery/why/images/{name}\n   :alt: {alt}\n" in rst
+    assert plt.get_fignums() == []
+
+
+def test_a_step_that_was_closed_or_a_figure_beside_the_steps_is_refused(gallery):
+    steps = draw_steps(3)
+    publish(steps, alt=[f"Step {number}. {ALT}" for number in (1, 2, 3)])
+    plt.close(steps[1])
+    with pytest.raises(ValueError, match=r"plot_line\.py: more than one"):
+        gallery()
+    publish(draw_steps(2), alt=[f"Step {number}. {ALT}" for number in (1, 2)])
     draw()
     with pytest.raises(ValueError, match=r"plot_line\.py: more than one"):
         gallery()

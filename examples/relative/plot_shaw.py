@@ -1,0 +1,66 @@
+r"""
+Shaw's vectors
+==============
+
+Which row of the table each pair of tokens gets, the table itself, and what two queries make of it: the same
+offset raises the scores of one and lowers those of the other.
+"""
+
+import matplotlib.pyplot as plt
+import torch
+
+from posbook import figures, positions, shaw
+
+plt.style.use("posbook.figures.posbook")
+
+CLIP, DIM, LENGTH = 2, 4, 7
+
+# %%
+# Offsets beyond the clipping distance share the outer rows, so that five vectors serve a text of any length.
+
+at = torch.arange(LENGTH)
+rows = shaw.indices(positions.offsets(queries=at, keys=at), CLIP)
+table = torch.randn(2 * CLIP + 1, DIM, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+table = table.clamp(-2, 2)
+
+# %%
+# Two queries that differ in the sign of two features, and keys up to six places to either side.
+
+queries = torch.tensor([[1, 1, 1, -1], [-1, 1, -1, -1]], dtype=torch.float64)
+span = torch.arange(1 - LENGTH, LENGTH)
+added = shaw.key_term(queries, table, shaw.indices(span.expand(2, -1), CLIP))
+
+# %%
+# The numbers in the cells are clipped offsets; the curves are what the table's vectors give with each query.
+
+fig = plt.figure(figsize=(7.2, 6.8))
+grid = fig.add_gridspec(2, 2, width_ratios=(1.3, 1), height_ratios=(1.25, 1))
+pairs, vectors = fig.add_subplot(grid[0, 0]), fig.add_subplot(grid[0, 1])
+numbers = [str(i) for i in range(LENGTH)]
+shown = {"limits": (-2 * CLIP, 2 * CLIP), "diverging": True}
+figures.heatmaps.cells(pairs, rows - CLIP, annotate=".0f", rows=numbers, columns=numbers, **shown)
+for ax in (pairs, vectors):
+    ax.set_anchor("N")
+pairs.set_title("clipped offset of each pair")
+pairs.set(xlabel="key at", ylabel="query at")
+names = [f"≤ −{CLIP}", *(str(i).replace("-", "−") for i in range(1 - CLIP, CLIP)), f"≥ {CLIP}"]
+figures.heatmaps.cells(vectors, table, rows=names, **shown)
+vectors.set_title("the table")
+vectors.set(xlabel=f"{DIM} features", ylabel="offset")
+
+ax = fig.add_subplot(grid[1, :])
+for term, role, marker, label in zip(added, ("query", "accent"), "os", ("one query", "another"), strict=True):
+    ax.plot(span, term, color=figures.colour(role), marker=marker, label=label)
+ax.axhline(0, color=figures.colour("axis"), linewidth=0.9)
+ax.set_xticks(span[::2])
+ax.set(xlabel="offset in tokens, key minus query", ylabel="added to the score")
+figures.curves.label_ends(ax)
+fig.suptitle("One vector for each near offset; each query reads it its own way", x=0.02, ha="left")
+figures.publish(
+    fig,
+    alt="Above on the left a matrix of seven queries and seven keys with the clipped offset in each cell: 0 "
+    "on the diagonal, 1 and 2 to its right, minus 1 and minus 2 to its left, and nothing larger further "
+    "out. On the right the table, five rows of four coloured cells. Below, two curves over the offset "
+    "from minus 6 to 6. Between minus 2 and 2 they go different ways; beyond, both are flat.",
+    numbers={"rows": len(table), "distinct": max(len(term.unique()) for term in added), "offsets": len(span)},
+)
