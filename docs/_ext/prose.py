@@ -10,6 +10,9 @@ its front matter lists with their reasons:
 
 Everything else that is a decimal or above twelve is a fault. Code, formulas, link targets, directive options
 and years are no prose; a formula that is nothing but a number is.
+
+Formulas are counted anew on every page, so {eq} to another page's formula is a fault: its number says
+nothing.
 """
 
 import re
@@ -47,6 +50,8 @@ NO_PROSE = [
     re.compile(r"\]\([^)]*\)"),
     re.compile(r"30[- ]seconds?"),  # the name of a box
 ]
+EQUATION = re.compile(r":label: (eq-[\w-]+)|\$\$\s*\((eq-[\w-]+)\)")
+EQUATION_MEANT = re.compile(r"\{eq\}`(?:[^`<]*<)?(eq-[\w-]+)>?`")
 MATHS = re.compile(r"\$([^$]+)\$")
 
 
@@ -89,6 +94,13 @@ def faults(path):
         f"{path}:1: the exact constant {n} does not occur" for n in exact.keys() - {n for _, n in stated}
     ]
     found += [f"{path}:1: the exact constant {n} has no reason" for n, why in exact.items() if not why]
+    own = {label for match in EQUATION.finditer(text) for label in match.groups() if label}
+    for line, content in enumerate(text.splitlines(), 1):
+        found += [
+            f"{path}:{line}: {label} is another page's formula, and formulas are counted by page: link to it"
+            for label in EQUATION_MEANT.findall(content)
+            if label not in own
+        ]
     if len(exact) > MOST_CONSTANTS:
         found.append(f"{path}:1: {len(exact)} exact constants; at most {MOST_CONSTANTS} make a short list")
     return found

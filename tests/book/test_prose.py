@@ -73,6 +73,12 @@ def test_a_fault_is_reported_in_its_line(tmp_path):
     assert prose.faults(page)[0].startswith(f"{page}:9: 2.5")
 
 
+def test_a_formula_is_referred_to_on_its_own_page_only(faults):
+    own = "```{math}\n:label: eq-a\n\na\n```\n\n$$ b $$ (eq-b)\n\nBy {eq}`eq-a` and {eq}`eq-b`.\n"
+    assert faults(own) == []
+    assert faults("By {eq}`eq-a` and {eq}`(2) <eq-b>`.") == ["eq-a", "eq-b"]
+
+
 def test_exact_constants_need_a_reason_and_a_use_and_are_few(faults):
     assert "has no reason" in faults('---\nexact:\n  24: ""\n---\nOf 24 orders.')[0]
     assert "does not occur" in faults("---\nexact:\n  24: orders\n---\nNone.")[0]
