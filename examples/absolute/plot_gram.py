@@ -74,10 +74,10 @@ figures.curves.label_ends(lines)
 fig.suptitle("Products know the offset alone, and do not fall steadily", x=0.02, ha="left")
 figures.publish(
     fig,
-    alt="Above, a matrix of 32 by 32 products, darkest along the main diagonal and of one colour along "
-    "every parallel to it. Below, the product against the offset: at width 64 a line that falls in "
-    "waves and first rises at offset 6, at width 512 a smoother one whose first rise, at offset 44, is "
-    "hardly visible.",
+    alt=f"Above, a matrix of {SHOWN} by {SHOWN} products, darkest along the main diagonal and of one colour "
+    "along every parallel to it. Below, the product against the offset: at width 64 a line that falls in "
+    f"waves and first rises at offset {first[64]}, at width {WIDTH} a smoother one whose first rise, at "
+    f"offset {first[WIDTH]}, is hardly visible.",
     numbers={
         "uneven": uneven,
         "first_8": first[8],

@@ -45,20 +45,26 @@ def errors(make, q, k, queries, keys):
 
 
 # %%
-# Odd positions, so that rounding has something to round. First the distance is fixed, then the query's place.
+# First the distance is fixed, then the query's place. Thirds of powers of two, since rounding spares what
+# lies near a power of two; and each point stands for two places near by.
 
-DISTANCE, PLACE = 15, 60_001
-positions = 2 ** torch.arange(5, 17) * 3 // 2 - 17
-distances = torch.cat((torch.tensor([1, 3]), 2 ** torch.arange(3, 16) - 1))
+DISTANCE, PLACE, NEAR = 15, 60_001, 2
+positions = 2 ** torch.arange(7, 19) // 3
+distances = 2 ** torch.arange(2, 18) // 3
 by_position = {name: torch.zeros(SEEDS, len(positions)) for name in makers}
 by_distance = {name: torch.zeros(SEEDS, len(distances)) for name in makers}
 for seed in range(SEEDS):
     generator = torch.Generator().manual_seed(seed)
     q, k = torch.randn(2, PAIRS, DIM, generator=generator, dtype=torch.float64)
     for name, make in makers.items():
-        by_position[name][seed] = errors(make, q, k, positions + DISTANCE, positions)
-        at = torch.full_like(distances, PLACE)
-        by_distance[name][seed] = errors(make, q, k, at, at - distances)
+        for i in range(NEAR):
+            at = positions + positions * i // (16 * NEAR)
+            by_position[name][seed] += errors(make, q, k, at + DISTANCE, at).square() / NEAR
+            at = torch.full_like(distances, PLACE + PLACE * i // (16 * NEAR))
+            by_distance[name][seed] += errors(make, q, k, at, at - distances).square() / NEAR
+by_position, by_distance = (
+    {name: squares.sqrt() for name, squares in by.items()} for by in (by_position, by_distance)
+)
 
 # %%
 # What the chapter counts: which whole numbers half precision can hold, and a phase far out.
@@ -69,6 +75,8 @@ held = {
     "float16": whole.half().long(),
 }
 phases = (makers["angles in float32"](far).double() - makers["angles in float64"](far)).abs()
+
+soon = int((positions > 256).nonzero()[0])
 
 # %%
 # A random score itself is as large as one over the root of the width: an error of that size leaves nothing.
@@ -94,7 +102,7 @@ for ax, places in (
         ax.text(x, y, name, color=figures.colour(role), weight="bold", va="center")
 above.set_xlabel(f"position of the key (tokens), {DISTANCE} behind the query")
 above.set_title("Rounded angles: the error grows with the position")
-below.set_xlabel(f"distance to the key (tokens), query at {PLACE}")
+below.set_xlabel("distance to the key (tokens), query near 60 000")
 below.set_title("Rounded frequencies: it grows with the distance")
 fig.align_ylabels()
 figures.publish(
@@ -103,7 +111,7 @@ figures.publish(
     "distance. Angles in float64: about 1e-8 everywhere. Angles in float32: the error rises in proportion to "
     "the position and hardly depends on the distance. Frequencies rounded to bfloat16: the same at every "
     "position, rising with the distance to the size of a score. Positions rounded to bfloat16: right up to "
-    "256, then about as large as a score at once.",
+    "256, then off by a good part of a score at once, and by as much as a score from a few thousand on.",
     numbers={
         **{f"first_wrong_{name}": int((values != whole).nonzero()[0]) for name, values in held.items()},
         "distinct_bfloat16": len(held["bfloat16"][:2048].unique()),
@@ -115,7 +123,9 @@ figures.publish(
         "float32_last": by_position["angles in float32"].median(dim=0).values[-1].item(),
         "frequencies_near": by_position["frequencies in bfloat16"].max().item(),
         "frequencies_far": by_distance["frequencies in bfloat16"].median(dim=0).values[-1].item(),
+        "positions_bfloat16_soon": by_position["positions in bfloat16"].median(dim=0).values[soon].item(),
         "positions_bfloat16": by_position["positions in bfloat16"].median(dim=0).values[-1].item(),
+        "soon": int(positions[soon]),
         "score": DIM**-0.5,
         "distance": DISTANCE,
         "first_position": int(positions[0]),
@@ -123,5 +133,5 @@ figures.publish(
     },
     seed="0 to 9",
     size=f"{PAIRS} random queries and keys of width {DIM} for each seed",
-    spread="root mean square over the pairs; median of ten seeds, all drawn",
+    spread="root mean square over pairs and two places; median of ten seeds, all drawn",
 )

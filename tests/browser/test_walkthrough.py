@@ -215,9 +215,10 @@ class TestTheSteps:
             finger.swipe(walk.rows.nth(2), across)
             walk.page.wait_for_timeout(50)
             assert (walk.step(), walk.followed()) == (step, [])
-        finger.swipe(walk.rows.nth(2), across=60, down=-150)
-        walk.page.wait_for_timeout(50)
-        assert walk.step() == 6
+        for across, down in [(60, -150), (-70, 60)]:  # a scroll, and neither one nor the other
+            finger.swipe(walk.rows.nth(2), across, down)
+            walk.page.wait_for_timeout(50)
+            assert walk.step() == 6
 
     @both_widths
     def test_have_an_address_each(self, walk, view):
@@ -309,9 +310,13 @@ class TestTheSteps:
         places, cut = walk.page.evaluate(PLACES)
         assert len(places) == 1, places
         assert cut == []
+        whole = walk.element.bounding_box()
         for target in [walk.previous, walk.next, *walk.numbers.all(), *walk.rows.all()]:
             box = target.bounding_box()
             assert min(box["width"], box["height"]) >= 44
+            assert whole["x"] <= box["x"]
+            assert box["x"] + box["width"] <= whole["x"] + whole["width"] + 0.5
+        assert len({link.bounding_box()["y"] for link in walk.numbers.all()}) == 1
         none(views.sideways_faults(walk.page))
 
     @every_view
