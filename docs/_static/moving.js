@@ -125,16 +125,18 @@ class MovingFigure extends HTMLElement {
       event.preventDefault();
       element.focus({ preventScroll: true });
       element.setPointerCapture(event.pointerId);
+      const before = this.setting, follow = grab(event), gesture = new AbortController();
       this.held = true;
-      const follow = grab(event);
-      const end = () => {
+      const end = ({ type }) => {
+        gesture.abort();
         this.held = false;
-        element.removeEventListener("pointermove", follow);
-        this.draw(this.setting);
+        // The browser took the finger after all, to scroll: then nothing was meant.
+        if (type === "pointercancel") this.change(before);
+        else this.draw(this.setting);
       };
-      element.addEventListener("pointermove", follow);
-      element.addEventListener("pointerup", end, { once: true });
-      element.addEventListener("pointercancel", end, { once: true });
+      element.addEventListener("pointermove", follow, gesture);
+      element.addEventListener("pointerup", end, gesture);
+      element.addEventListener("pointercancel", end, gesture);
     });
   }
 

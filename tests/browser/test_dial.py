@@ -532,11 +532,13 @@ class TestItsLook:
             box = dial.part(view).bounding_box()
             # On the face, off the hands; on the curve, off the dot.
             x, y = box["x"] + box["width"] * 0.75, box["y"] + box["width"] * 0.8
-            before = dial.page.evaluate("scrollY")
+            dial.swipe([(x, y), (x - 30, y), (x - 60, y)])
+            setting, before = dial.setting, dial.page.evaluate("scrollY")
+            assert (setting["n"] == START["n"]) == (view == "one"), "across the curve is no scrolling"
             dial.swipe([(x, y), (x, y - 60), (x, y - 150)])
             dial.page.wait_for_timeout(200)
             assert dial.page.evaluate("scrollY") > before
-            assert dial.setting == {**START, "view": view}
+            assert dial.setting == setting
 
     @pytest.mark.parametrize("theme", ["light", "dark"])
     @pytest.mark.parametrize("view", ["one", "all"])
