@@ -399,6 +399,15 @@ def test_a_cast_to_bfloat16_rounds_the_frequencies_of_transformers(family, confi
     assert (cast - exact).abs().amax(-1).tolist() == pytest.approx([1.50, 1.96], abs=0.01)
 
 
+def test_a_model_loaded_in_bfloat16_keeps_its_frequencies_in_float32(family, config, tmp_path):
+    small = config("Llama", vocab_size=8, intermediate_size=8, num_hidden_layers=1)
+    family("llama").LlamaModel(small).save_pretrained(tmp_path)
+    loaded = family("llama").LlamaModel.from_pretrained(tmp_path, dtype=torch.bfloat16)
+    assert loaded.layers[0].self_attn.q_proj.weight.dtype == torch.bfloat16
+    assert loaded.rotary_emb.inv_freq.dtype == torch.float32
+    assert_frequencies(loaded.rotary_emb.inv_freq, frequencies.geometric(DIM))
+
+
 def test_bfloat16_features_meet_a_rounded_table_in_transformers_and_an_exact_one_here(turn):
     at = torch.arange(512)
     q = randn(1, 2, 512, DIM).bfloat16()
