@@ -287,6 +287,10 @@ class TestTheDial:
             # Back by more than it has: position 0 is the last that there is.
             getattr(dial, way)(dial.around("query-knob", -5, steps=16))
             assert dial.has(m=0)
+            # Let go, it no longer follows.
+            for point in dial.around("query-knob", 0.3):
+                dial.page.mouse.move(*point)
+            assert dial.has(m=0)
 
     @pytest.mark.parametrize("way, options", [("drag", {}), ("swipe", PHONE)])
     def test_keeps_wedge_and_score_when_both_are_dragged(self, way, options, show):
