@@ -480,8 +480,8 @@ class RotaryDial extends MovingFigure {
     else if (before.vectors !== vectors || before.peak !== peak || before.seed !== this.setting.seed)
       this.say({
         ones: "All ones: the score is the mean of the cosines of all wedges.",
-        random: "Random query and key: no offset is meant to be preferred, and which one is, is chance.",
-        peaked: `The key is the query turned back by ${RotaryDial.number(peak)}: the score peaks at that offset.`,
+        random: "Random query and key: where the score peaks is chance.",
+        peaked: `The key is the query, turned so that all wedges close at the offset ${RotaryDial.number(peak)}.`,
       }[vectors], true);
   }
 

@@ -7,7 +7,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "docs" / "_ext"))
 
-import modules  # noqa: E402
+import modules
 
 
 @pytest.fixture

@@ -228,9 +228,9 @@ def fold_faults(page):
 
 
 def pictures(page):
-    """The SVG pictures of the page's text, each as (file name, what is seen)."""
+    """The SVG pictures that the page's text shows, each as (file name, what is seen)."""
     seen = []
-    for image in page.locator("[role=main] figure img[src*='.svg']").all():
+    for image in page.locator("[role=main] figure img[src*='.svg']:visible").all():
         image.scroll_into_view_if_needed()
         image.evaluate("el => el.decode().catch(() => null)")
         shot = Image.open(io.BytesIO(image.screenshot())).convert("RGB")
