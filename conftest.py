@@ -7,7 +7,7 @@ from sybil.parsers.myst import DocTestDirectiveParser, PythonCodeBlockParser, Sk
 
 pytest_collect_file = Sybil(
     parsers=[DocTestDirectiveParser(), PythonCodeBlockParser(), SkipParser()],
-    patterns=["docs/**/*.md", "README.md"],
+    patterns=["docs/*.md", "docs/**/*.md", "README.md"],
     excludes=["docs/gallery/**", "docs/_*/**"],
 ).pytest()
 

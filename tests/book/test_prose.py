@@ -1,6 +1,8 @@
 """The rules of the prose, seen to hold and seen to fail."""
 
 import importlib.util
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,18 @@ def faults(tmp_path):
         return [fault.split(": ", 1)[1].split(" is ")[0] for fault in prose.faults(page)]
 
     return of
+
+
+def test_every_page_with_an_example_is_run():
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "docs", "README.md"]
+    collected = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    run = {line.split("::")[0] for line in collected.splitlines() if "::" in line}
+    pages = [*prose.pages(ROOT / "docs"), ROOT / "README.md"]
+    with_examples = {
+        page.relative_to(ROOT).as_posix() for page in pages if "\n>>> " in page.read_text(encoding="utf-8")
+    }
+    assert with_examples <= run
+    assert {"docs/index.md", "docs/notation.md", "docs/why/symmetry.md"} <= with_examples
 
 
 def test_no_page_of_the_book_types_a_number():
