@@ -1,7 +1,7 @@
 // A box that scrolls must be reachable by keyboard, and only a box that scrolls should be.
 function reachable() {
   for (const box of document.querySelectorAll("article pre, article .table-wrapper, article .formula")) {
-    if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+    if (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight) box.tabIndex = 0;
     else box.removeAttribute("tabindex");
   }
 }
