@@ -1,0 +1,876 @@
+r"""Read any model's ``config.json`` and say what each of its layers does with position.
+
+A file says it in one of many spellings, old and new, and leaves much unsaid. :func:`read` brings it into one
+form: groups of layers with one recipe each, in :class:`Group`. Where a value was assumed, or where readers of
+the file disagree, :attr:`Model.findings` says so.
+
+What is assumed follows transformers 5.24.0, whose files these are: ``data/rope_families.json`` holds the
+defaults of its configuration classes and the layouts of its modelling code. A configuration is data: nothing
+in it is imported or run.
+"""
+
+import difflib
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any
+
+from jaxtyping import Float64
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from torch import Tensor
+
+from posbook import frequencies, scaling
+from posbook.practice.findings import Finding
+
+LARGEST = 1 << 24  # bytes; the longest real configuration, with all its factors, has a few hundred thousand
+
+
+class Unusable(ValueError):
+    """The file says too little, or nothing, about position; the message is one line."""
+
+
+# --- what a file may hold ----------------------------------------------------------------------------------
+# Strict: a number in quotes is a mistake that one reader forgives and the next does not.
+
+Count = Annotated[int, Field(strict=True, ge=1)]
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0)]
+
+
+class Rope(BaseModel):
+    """The block ``rope_parameters``, formerly ``rope_scaling``, or one layer type's entry in it."""
+
+    model_config = ConfigDict(extra="allow")
+
+    rope_type: str | None = None
+    type: str | None = None
+    rope_theta: Positive | None = None
+    partial_rotary_factor: Positive | None = None
+    factor: Positive | None = None
+    original_max_position_embeddings: Count | None = None
+    low_freq_factor: Positive | None = None
+    high_freq_factor: Positive | None = None
+    beta_fast: Positive | None = None
+    beta_slow: Positive | None = None
+    truncate: bool | None = None
+    mscale: Number | None = None
+    mscale_all_dim: Number | None = None
+    attention_factor: Positive | None = None
+    short_factor: list[Positive] | None = None
+    long_factor: list[Positive] | None = None
+    mrope_section: list[Annotated[int, Field(ge=0)]] | None = None
+    mrope_interleaved: bool | None = None
+    alpha: Positive | None = None
+    # Known, and of no consequence for the frequencies.
+    llama_4_scaling_beta: Number | None = None
+    max_position_embeddings: Count | None = None
+    finetuned: bool | None = None
+
+
+class Config(BaseModel):
+    """The keys of ``config.json`` that have to do with position; any other is let through."""
+
+    model_config = ConfigDict(extra="allow")
+
+    model_type: str | None = None
+    hidden_size: Count | None = None
+    n_embd: Count | None = None
+    d_model: Count | None = None
+    num_attention_heads: Count | None = None
+    n_head: Count | None = None
+    num_heads: Count | None = None
+    encoder_num_attention_heads: Count | None = None
+    num_hidden_layers: Count | None = None
+    n_layer: Count | None = None
+    n_layers: Count | None = None
+    num_layers: Count | None = None
+    head_dim: Count | None = None
+    global_head_dim: Count | None = None
+    qk_rope_head_dim: Count | None = None
+    d_kv: Count | None = None
+    max_position_embeddings: Count | None = None
+    n_positions: Count | None = None
+    n_ctx: Count | None = None
+    seq_length: Count | None = None
+    max_sequence_length: Count | None = None
+    max_seq_len: Count | None = None
+    original_max_position_embeddings: Count | None = None
+    rope_theta: Positive | None = None
+    rotary_emb_base: Positive | None = None
+    rope_local_base_freq: Positive | None = None
+    global_rope_theta: Positive | None = None
+    local_rope_theta: Positive | None = None
+    compress_rope_theta: Positive | None = None
+    rope_scaling: dict[str, Any] | None = None
+    rope_parameters: dict[str, Any] | None = None
+    partial_rotary_factor: Positive | None = None
+    rotary_pct: Positive | None = None
+    rope_pct: Positive | None = None
+    rotary_dim: Count | None = None
+    layer_types: list[str] | None = None
+    sliding_window: int | None = None
+    sliding_window_pattern: Count | str | None = None
+    full_attention_interval: Count | None = None
+    global_attn_every_n_layers: Count | None = None
+    no_rope_layers: list[Annotated[int, Field(ge=0, le=1)]] | None = None
+    no_rope_layer_interval: Count | None = None
+    alibi: bool | None = None
+    attn_config: dict[str, Any] | None = None
+    position_embedding_type: str | None = None
+    pad_token_id: int | None = None
+    relative_attention_num_buckets: Count | None = None
+    relative_attention_max_distance: Count | None = None
+
+
+LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
+HEADS = ("num_attention_heads", "n_head", "num_heads", "n_heads", "encoder_num_attention_heads")
+WIDTH = ("hidden_size", "n_embd", "d_model")
+LENGTH = (
+    "max_position_embeddings",
+    "n_positions",
+    "n_ctx",
+    "max_seq_len",
+    "max_sequence_length",
+    "seq_length",
+)
+BASE = ("rope_theta", "rotary_emb_base", "global_rope_theta")
+PARTIAL = ("partial_rotary_factor", "rotary_pct", "rope_pct")
+NESTED = ("text_config", "language_config", "llm_config", "thinker_config", "decoder")
+
+TYPES = {"default", "linear", "dynamic", "yarn", "longrope", "llama3", "proportional"}
+OTHER_NAMES = {"su": "longrope", "mrope": "default", "deepseek_yarn": "yarn", "none": "none"}
+NEEDS = {
+    "linear": ("factor",),
+    "dynamic": ("factor",),
+    "yarn": ("factor", "original_max_position_embeddings"),
+    "longrope": ("short_factor", "long_factor", "original_max_position_embeddings"),
+    "llama3": ("factor", "original_max_position_embeddings", "low_freq_factor", "high_freq_factor"),
+}
+# Kinds of layers in which nothing attends, so that nothing rotates.
+NO_ATTENTION = {"linear_attention", "conv", "recurrent", "mamba", "mamba2", "ssm"}
+# Families whose layers with full attention do not rotate where others slide a window.
+NOPE_ON_FULL = {"cohere2", "exaone4"}
+# Families whose softmax takes the temperature of mscale_all_dim, squared, besides the one on cosines and sines.
+SOFTMAX_TEMPERATURE = {"deepseek_v2", "deepseek_v3", "deepseek_v32", "mistral4", "kimi_k2", "longcat_flash"}
+# Every how many layers one attends in full, where the class and not the file says it.
+FULL_EVERY = {"gemma3_text": 6, "gemma3n_text": 5, "olmo3": 4}
+# Models that are no rotary models: how position enters, by their model_type.
+ALIBI = {"bloom"}
+LEARNED = {
+    "gpt2": 0, "gpt_neo": 0, "gpt_bigcode": 0, "openai-gpt": 0, "bert": 0, "distilbert": 0, "electra": 0,
+    "albert": 0, "opt": 2, "bart": 2, "mbart": 2, "roberta": None, "xlm-roberta": None, "camembert": None,
+}  # fmt: skip
+T5 = {"t5", "mt5", "umt5", "longt5", "switch_transformers"}
+
+
+@cache
+def families() -> dict[str, Any]:
+    """The defaults of each ``model_type``: its layout, and the block of frequencies its class assumes."""
+    text = resources.files("posbook.practice").joinpath("data/rope_families.json").read_text("utf-8")
+    return json.loads(text)["families"]
+
+
+@cache
+def released_bases() -> dict[str, set[float]]:
+    """The bases that released files give, by ``model_type``; those of class defaults are not counted."""
+    text = resources.files("posbook.practice").joinpath("data/rope_configs.jsonl").read_text("utf-8")
+    bases: dict[str, set[float]] = {}
+    for record in map(json.loads, text.splitlines()):
+        base = record["config"].get("rope_theta")
+        if base and record["trust"] in ("as-found", "converted"):
+            bases.setdefault(record["config"]["model_type"], set()).add(float(base))
+    return bases
+
+
+# --- what comes out ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Group:
+    r"""Layers that do the same with position.
+
+    ``layers`` are their numbers, from 0; empty where the file does not say how many layers there are.
+    ``kinds`` are the file's names for them, such as ``"sliding_attention"``. ``scheme`` is ``"rotary"``,
+    ``"alibi"``, ``"learned"``, ``"t5"`` or ``"none"``. The rest is about rotation: ``layout`` is
+    ``"halves"``, ``"interleaved"`` or ``"unknown"``, ``rotary_dim`` of ``head_dim`` features turn,
+    ``attention_factor`` multiplies cosines and sines, ``softmax_factor`` the scores besides.
+    """
+
+    layers: tuple[int, ...] = ()
+    kinds: tuple[str, ...] = ()
+    scheme: str = "rotary"
+    rope_type: str = "default"
+    layout: str = "unknown"
+    head_dim: int = 0
+    rotary_dim: int = 0
+    base: float = 10_000.0
+    attention_factor: float = 1.0
+    softmax_factor: float = 1.0
+    trained_length: int | None = None
+    factor: float = 1.0
+    fraction: float = 1.0
+    beta_fast: float = 32.0
+    beta_slow: float = 1.0
+    truncate: bool = True
+    low: float = 1.0
+    high: float = 4.0
+    short_factor: tuple[float, ...] = ()
+    long_factor: tuple[float, ...] = ()
+    sections: tuple[int, ...] = ()
+    interleaved_sections: bool = False
+    heads: int = 0
+    row_offset: int = 0
+    buckets: int = 0
+    max_distance: int = 0
+
+    def frequencies(self, length: int | None = None) -> Float64[Tensor, " pairs"] | None:
+        r"""Radians per token of each pair, after scaling, for a sequence of ``length`` tokens.
+
+        None where nothing rotates. Without ``length`` the trained length is meant; only dynamic NTK-aware
+        scaling and LongRoPE look at it. Raises ValueError for a length below 1.
+        """
+        if length is not None and length < 1:
+            raise ValueError(f"length must be at least 1 token, not {length}")
+        if self.scheme != "rotary":
+            return None
+        if self.rope_type == "proportional":
+            theta = frequencies.proportional(self.rotary_dim, self.fraction, self.base)
+            return scaling.linear(theta, self.factor) if self.factor > 1 else theta / self.factor
+        width, base = self.rotary_dim, self.base
+        if width % 2:  # transformers makes one pair more, with exponents over the odd width
+            width, base = width + 1, base ** ((width + 1) / width)
+        theta = frequencies.geometric(width, base)
+        if self.rope_type == "linear":
+            return theta / self.factor
+        if self.rope_type == "dynamic":
+            trained = self.trained_length
+            return scaling.dynamic_ntk(theta, length or trained, trained, self.factor)
+        if self.rope_type == "llama3":
+            return scaling.llama3(theta, self.factor, self.trained_length, self.low, self.high)
+        if self.rope_type == "yarn":
+            return scaling.yarn(
+                theta,
+                self.factor,
+                self.trained_length,
+                self.beta_fast,
+                self.beta_slow,
+                truncate=self.truncate,
+            )
+        if self.rope_type == "longrope":
+            long = (length or 0) > self.trained_length
+            return scaling.longrope(theta, self.long_factor if long else self.short_factor)
+        return theta
+
+
+@dataclass(frozen=True)
+class Model:
+    """A configuration in one form: groups of layers, and what a reader of the file would get wrong."""
+
+    model_type: str
+    groups: tuple[Group, ...]
+    findings: tuple[Finding, ...]
+    layers: int | None = None
+    longest: int | None = None
+
+
+def read(source: str | Path | dict[str, Any]) -> Model:
+    r"""The model that a ``config.json`` describes: a path, the text of one, or the mapping itself.
+
+    Raises :class:`Unusable`, a ValueError of one line, for what is no configuration: a file that is not
+    there, not UTF-8, not JSON or too large, no mapping, a number in quotes, NaN, zero heads, no width.
+
+    >>> model = read({"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32,
+    ...               "num_hidden_layers": 32, "rope_theta": 500000.0, "max_position_embeddings": 8192})
+    >>> group, = model.groups
+    >>> group.rope_type, group.layout, group.rotary_dim, len(group.layers)
+    ('default', 'halves', 128, 32)
+    >>> model.findings
+    ()
+    """
+    return _Reader(_load(source)).model()
+
+
+def _load(source: str | Path | dict[str, Any]) -> dict[str, Any]:
+    if isinstance(source, str) and not source.lstrip().startswith("{"):
+        source = Path(source)
+    if isinstance(source, Path):
+        try:
+            if source.stat().st_size > LARGEST:
+                raise Unusable(
+                    f"{source}: {source.stat().st_size} bytes; a configuration has less than {LARGEST}"
+                )
+            source = source.read_text("utf-8")
+        except UnicodeDecodeError:
+            raise Unusable(f"{source}: not UTF-8 text") from None
+        except OSError as error:
+            raise Unusable(f"{source}: {error.strerror}") from None
+    if isinstance(source, str):
+        if len(source) > LARGEST:
+            raise Unusable(f"{len(source)} characters; a configuration has less than {LARGEST}")
+        try:
+            source = json.loads(source, parse_constant=_no_constant)
+        except RecursionError:
+            raise Unusable("nested too deeply to be a configuration") from None
+        except ValueError as error:
+            raise Unusable(f"not JSON: {error}") from None
+    if not isinstance(source, dict):
+        raise Unusable(f"a configuration is a mapping, not {type(source).__name__}")
+    return source
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number")
+
+
+def _validated(kind: type[BaseModel], values: dict[str, Any], where: str) -> Any:
+    try:
+        return kind.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join([*([where] if where else []), *map(str, first["loc"])])
+        value = repr(first["input"])
+        raise Unusable(f"{place} is {value[:60]}: {first['msg'][:1].lower()}{first['msg'][1:]}") from None
+    except RecursionError:
+        raise Unusable("nested too deeply to be a configuration") from None
+
+
+@dataclass
+class _Reader:
+    """One reading of one file; its methods follow the order in which a file is understood."""
+
+    raw: dict[str, Any]
+    found: list[Finding] = field(default_factory=list)
+
+    def say(self, code: str, severity: str, message: str) -> None:
+        finding = Finding(code, severity, message)
+        if finding not in self.found:
+            self.found.append(finding)
+
+    def model(self) -> Model:
+        raw, outer = self.raw, self.raw.get("model_type")
+        for _ in range(3):  # a multimodal file keeps the text model one or two levels down
+            inner = next((raw[key] for key in NESTED if isinstance(raw.get(key), dict)), None)
+            if inner is None or _first(raw, WIDTH) is not None:
+                break
+            raw = inner
+        self.raw, self.config = raw, _validated(Config, raw, "")
+        self.model_type = self.config.model_type or (outer if isinstance(outer, str) else None) or "unknown"
+        if self.model_type not in families() and f"{self.model_type}_text" in families():
+            self.model_type += "_text"
+        self.family = families().get(self.model_type)
+        self.length = self.one(LENGTH)
+        self.count = self.one(LAYERS)
+        groups = self.other_scheme() or self.rotary()
+        return Model(self.model_type, tuple(groups), tuple(self.found), self.count, self.length)
+
+    def one(self, names: tuple[str, ...]) -> Any:
+        """The value that goes by several names; two that differ are a finding."""
+        given = {name: getattr(self.config, name, None) for name in names}
+        given = {name: value for name, value in given.items() if value is not None}
+        if len(set(given.values())) > 1:
+            spelled = ", ".join(f"{name} {_plain(value)}" for name, value in given.items())
+            self.say("D1", "error", f"{spelled}: readers disagree")
+        return next(iter(given.values()), None)
+
+    # --- schemes that do not rotate ---
+
+    def other_scheme(self) -> list[Group]:
+        config, kind = self.config, self.model_type
+        everything = tuple(range(self.count or 0))
+        heads = self.one(HEADS)
+        alibi = config.alibi or (config.attn_config or {}).get("alibi") or kind in ALIBI
+        if alibi or config.position_embedding_type == "alibi":
+            if heads is None:
+                raise Unusable("ALiBi needs a slope for each head, and no number of heads is given")
+            return [Group(everything, scheme="alibi", rope_type="none", heads=heads)]
+        if kind in T5:
+            buckets, distance = config.relative_attention_num_buckets, config.relative_attention_max_distance
+            if buckets is None or distance is None:
+                self.say(
+                    "D2", "warning", "no relative_attention_num_buckets and max_distance: 32 and 128 are used"
+                )
+            return [
+                Group(
+                    everything,
+                    scheme="t5",
+                    rope_type="none",
+                    heads=heads or 0,
+                    buckets=buckets or 32,
+                    max_distance=distance or 128,
+                )
+            ]
+        if kind in LEARNED and config.position_embedding_type in (None, "absolute"):
+            offset = LEARNED[kind]
+            if offset is None:  # RoBERTa's rows begin after that of the padding
+                offset = (config.pad_token_id if config.pad_token_id is not None else 1) + 1
+                usable = None if self.length is None else self.length - offset
+                self.say(
+                    "D6", "note", f"position 0 is row {offset}: {usable} of {self.length} rows are usable"
+                )
+            return [
+                Group(
+                    everything,
+                    scheme="learned",
+                    rope_type="none",
+                    trained_length=self.length,
+                    row_offset=offset,
+                )
+            ]
+        return []
+
+    # --- rotation ---
+
+    def rotary(self) -> list[Group]:
+        blocks, labels = self.blocks(), self.labels()
+        if not blocks and self.family is None:
+            raise Unusable(
+                f"model_type {self.model_type!r} is not known here, and no key says how position enters"
+            )
+        if blocks and None not in blocks and set(labels) == {None}:
+            self.say(
+                "D7", "note", f"the file does not say which layers are {' and which '.join(map(str, blocks))}"
+            )
+            labels = []
+        groups: dict[Group, Group] = {}
+        for label in dict.fromkeys(labels or blocks or [None]):
+            layers = tuple(i for i, other in enumerate(labels) if other == label)
+            group = self.group(label, blocks)
+            known = groups.get(group, replace(group, layers=(), kinds=()))
+            kinds = known.kinds if label is None else (*known.kinds, label)
+            groups[group] = replace(known, layers=tuple(sorted((*known.layers, *layers))), kinds=kinds)
+        return list(groups.values())
+
+    def blocks(self) -> dict[str | None, Rope | None]:
+        """The blocks by kind of layer, or one under None; empty where the file has no key of rotation."""
+        config = self.config
+        new, old = config.rope_parameters, config.rope_scaling
+        if new and old and new != old:
+            self.say(
+                "D1", "error", "rope_parameters and rope_scaling are both given and differ: readers disagree"
+            )
+        which, values = ("rope_parameters", new) if new else ("rope_scaling", old)
+        values = values or {}
+        nested = values and all(value is None or isinstance(value, dict) for value in values.values())
+        base = self.one(BASE)
+        self.nested = bool(nested)
+        if nested:
+            return {
+                kind: None if value is None else self.block(value, f"{which}.{kind}", None)
+                for kind, value in values.items()
+            }
+        if not values and base is None and self.family is None:
+            return {}
+        flat = self.block(values, which, base)
+        local = config.rope_local_base_freq or config.local_rope_theta
+        if local is None and self.per_layer_defaults() and not values.get("rope_theta"):
+            local = self.family["rope"].get("sliding_attention", {}).get("rope_theta")
+        if config.compress_rope_theta:
+            plain = Rope(rope_theta=flat.rope_theta, partial_rotary_factor=flat.partial_rotary_factor)
+            # The released code keeps the temperature of the compressed layers at 1.
+            changes = {"rope_theta": config.compress_rope_theta, "attention_factor": 1.0}
+            return {"main": plain, "compress": flat.model_copy(update=changes)}
+        if local is not None:
+            plain = Rope(rope_theta=local, partial_rotary_factor=flat.partial_rotary_factor)
+            return {"sliding_attention": plain, "full_attention": flat}
+        return {None: flat}
+
+    def per_layer_defaults(self) -> bool:
+        return bool(self.family) and "sliding_attention" in self.family["rope"]
+
+    def block(self, values: dict[str, Any], where: str, outer_base: float | None) -> Rope:
+        rope = _validated(Rope, values, where)
+        if rope.rope_type and rope.type and rope.rope_type != rope.type:
+            self.say("D1", "error", f"rope_type {rope.rope_type!r} and type {rope.type!r}: rope_type wins in "
+                     "transformers, type in others")  # fmt: skip
+        if rope.rope_theta is not None and outer_base is not None and rope.rope_theta != outer_base:
+            self.say(
+                "D1",
+                "error",
+                f"rope_theta {_plain(outer_base)} at the top level, {_plain(rope.rope_theta)} in {where}: "
+                "readers disagree",
+            )
+        self.unknown_keys(rope, where)
+        return rope if rope.rope_theta is not None else rope.model_copy(update={"rope_theta": outer_base})
+
+    def unknown_keys(self, rope: Rope, where: str) -> None:
+        extra = rope.model_extra or {}
+        known = [name for name in Rope.model_fields if name not in extra]
+        for key, value in extra.items():
+            if key == "attn_factor":
+                full = scaling.yarn_temperature(rope.factor or 1)
+                self.say(
+                    "D3",
+                    "error",
+                    f"attn_factor {_plain(value)} is ignored by transformers and multiplied by others: "
+                    f"{full:.4f} or {full * value:.4f}"
+                    if isinstance(value, int | float)
+                    else "attn_factor is ignored by transformers and multiplied by others",
+                )
+                continue
+            near = difflib.get_close_matches(key, known, 1, cutoff=0.75)
+            hint = f"; {near[0]} is meant?" if near else ""
+            self.say("D3", "warning", f"{where} has {key}, which nothing reads{hint}")
+        kind = rope.rope_type or rope.type
+        if kind is None and rope.factor not in (None, 1):
+            self.say(
+                "D3", "error", f"{where} has factor {_plain(rope.factor)} and no rope_type: it is ignored"
+            )
+
+    def labels(self) -> list[str | None]:
+        """The kind of each layer, [] where the number of layers is not known."""
+        config, count = self.config, self.count
+        if config.layer_types is not None:
+            if count is not None and len(config.layer_types) != count:
+                self.say(
+                    "D7",
+                    "error",
+                    f"layer_types names {len(config.layer_types)} layers, num_hidden_layers {count}",
+                )
+            labels: list[str | None] = list(config.layer_types)
+            self.count = len(labels)
+        elif count is None:
+            labels = []
+        elif config.full_attention_interval:
+            every = config.full_attention_interval
+            labels = ["linear_attention" if (i + 1) % every else "full_attention" for i in range(count)]
+        elif self.windows() is not None:
+            full = self.windows()
+            labels = ["full_attention" if full(i) else "sliding_attention" for i in range(count)]
+        else:
+            labels = [None] * count
+        return self.without_rope(labels)
+
+    def windows(self) -> Callable[[int], bool] | None:
+        """Which layers attend in full where the others slide a window; None where all are alike."""
+        config, pattern = self.config, self.config.sliding_window_pattern
+        if config.global_attn_every_n_layers or self.model_type == "modernbert":
+            every = config.global_attn_every_n_layers or 3
+            return lambda i: i % every == 0
+        if isinstance(pattern, str):
+            return lambda i: pattern[i % len(pattern)] in "Gg"
+        every = pattern
+        if every is None and self.model_type in FULL_EVERY:
+            every = FULL_EVERY[self.model_type]
+            self.say(
+                "D7", "warning", f"no layer_types: every {every}th layer attends in full, as the class has it"
+            )
+        return every and (lambda i: (i + 1) % every == 0)
+
+    def without_rope(self, labels: list[str | None]) -> list[str | None]:
+        config = self.config
+        rotates = config.no_rope_layers
+        if rotates is None and config.no_rope_layer_interval:
+            rotates = [int((i + 1) % config.no_rope_layer_interval != 0) for i in range(len(labels))]
+        if rotates is None:
+            return labels
+        self.say("D7", "note", "no_rope_layers is 1 where rotary embedding is used, 0 where it is not")
+        if not labels:
+            labels, self.count = [None] * len(rotates), len(rotates)
+        if len(rotates) != len(labels):
+            self.say("D7", "error", f"no_rope_layers has {len(rotates)} entries for {len(labels)} layers")
+        return [label if on else "no_rope" for label, on in zip(labels, rotates, strict=False)]
+
+    def still(self, label: str | None, blocks: dict[str | None, Rope | None]) -> bool:
+        """Whether layers of this kind do not rotate."""
+        if label in NO_ATTENTION or label == "no_rope":
+            return True
+        if label == "full_attention" and self.model_type in NOPE_ON_FULL:
+            self.say("D7", "note", "layers with full attention do not rotate, those with a window do")
+            return True
+        return label in blocks and blocks[label] is None
+
+    def group(self, label: str | None, blocks: dict[str | None, Rope | None]) -> Group:
+        if self.still(label, blocks):
+            return Group(scheme="none", rope_type="none")
+        rope = self.entry(label, blocks)
+        where = f" of {label}" if label else ""
+        kind = self.rope_type(rope, where)
+        defaults = self.defaults(label)
+        base = rope.rope_theta
+        if base is None:
+            base = defaults.get("rope_theta", 10_000.0)
+            whose = f"what {self.model_type} has by default" if self.family else "what most readers assume"
+            others = sorted(released_bases().get(self.model_type, set()) - {base})
+            seen = (
+                f"; released files of this family have {', '.join(map(_plain, others))} too" if others else ""
+            )
+            self.say(
+                "D2",
+                "error" if others else "warning",
+                f"no rope_theta{where}: {_plain(base)} is used, {whose}{seen}",
+            )
+        head_dim, rotary_dim, fraction = self.widths(label, rope, kind, defaults, where)
+        group = Group(
+            rope_type=kind,
+            layout=self.family["layout"] if self.family else "unknown",
+            head_dim=head_dim,
+            rotary_dim=rotary_dim,
+            base=float(base),
+            fraction=fraction,
+            sections=tuple(rope.mrope_section or ()),
+            interleaved_sections=bool(rope.mrope_interleaved),
+            trained_length=self.length,
+        )
+        if group.sections and sum(group.sections) != rotary_dim // 2:
+            self.say("D6", "error", f"mrope_section {list(group.sections)} adds up to {sum(group.sections)}, "
+                     f"and there are {rotary_dim // 2} pairs")  # fmt: skip
+        return self.scaled(group, rope, where)
+
+    def entry(self, label: str | None, blocks: dict[str | None, Rope | None]) -> Rope:
+        if not blocks:
+            return Rope()
+        if label in blocks:
+            return blocks[label]
+        if None in blocks:
+            flat = blocks[None]
+            # OLMo 3 scales only the layers that attend in full.
+            if label == "sliding_attention" and self.per_layer_defaults():
+                return Rope(rope_theta=flat.rope_theta, partial_rotary_factor=flat.partial_rotary_factor)
+            return flat
+        kinds = ", ".join(str(kind) for kind in blocks)
+        if self.family and label in (self.family["rope"] or {}):
+            self.say("D7", "warning", f"no entry for {label} among {kinds}: the class's default is used")
+            return Rope()
+        self.say("D7", "error", f"no entry for layers of kind {label} among {kinds}: the first is used")
+        return next(rope for rope in blocks.values() if rope is not None)
+
+    def defaults(self, label: str | None) -> dict[str, Any]:
+        rope = self.family["rope"] if self.family else {}
+        if any(value is None or isinstance(value, dict) for value in rope.values()):
+            return rope.get(label) or rope.get("full_attention") or {}
+        return rope
+
+    def rope_type(self, rope: Rope, where: str) -> str:
+        kind = rope.rope_type or rope.type or "default"
+        if kind in OTHER_NAMES:
+            self.say(
+                "D3", "note", f"rope_type {kind!r}{where} is read as {OTHER_NAMES[kind]!r}; others stop at it"
+            )
+            kind = OTHER_NAMES[kind]
+        if kind not in TYPES:
+            near = difflib.get_close_matches(kind, TYPES, 1)
+            hint = f" ({near[0]!r} is meant?)" if near else ""
+            self.say(
+                "D3", "error", f"rope_type {kind!r}{where} is not known{hint}: the frequencies are unscaled"
+            )
+            kind = "default"
+        missing = [name for name in NEEDS.get(kind, ()) if getattr(rope, name) is None]
+        lists = [name for name in missing if name in ("short_factor", "long_factor")]
+        if lists:
+            raise Unusable(f"rope_type {kind!r}{where} needs {' and '.join(lists)}")
+        return kind
+
+    def widths(
+        self, label: str | None, rope: Rope, kind: str, defaults: dict[str, Any], where: str
+    ) -> tuple[int, int, float]:
+        """Features of a head, how many of them rotate, and the part of a proportional head that turns."""
+        config = self.config
+        width, heads = self.one(WIDTH), self.one(HEADS)
+        head_dim = config.head_dim
+        if label == "full_attention" and config.global_head_dim:
+            head_dim = config.global_head_dim
+        family = self.family or {}
+        latent = config.qk_rope_head_dim or (family.get("qk_rope_head_dim") if head_dim is None else None)
+        if latent:
+            if not config.qk_rope_head_dim:
+                self.say("D6", "warning", f"no qk_rope_head_dim: {latent} is used, as the class has it")
+            return latent, latent, 1.0
+        own = (
+            family.get("global_head_dim")
+            if label == "full_attention" and not config.global_head_dim
+            else None
+        )
+        if own is None and head_dim is None:
+            own = family.get("head_dim")
+        if own is not None:
+            self.say("D6", "warning", f"{own} features a head are assumed{where}, as the class has it")
+            head_dim = own
+        if head_dim is None:
+            if heads is None and self.model_type == "moonshine":
+                heads = 8
+                self.say("D6", "warning", "no number of heads: 8 is used, as the class has it")
+            if width is None or heads is None:
+                raise Unusable("no head_dim, and no hidden_size with a number of heads to divide it by")
+            head_dim = width // heads
+            if width % heads:
+                self.say(
+                    "D6",
+                    "error",
+                    f"hidden_size {width} is not a multiple of {heads} heads: {head_dim} is used",
+                )
+        elif width and heads and head_dim * heads != width and label != "full_attention":
+            self.say(
+                "D6",
+                "note",
+                f"head_dim {head_dim} is not hidden_size/heads {_plain(width / heads)}: head_dim holds",
+            )
+        partial = rope.partial_rotary_factor
+        outer = self.one(PARTIAL)
+        if partial is not None and outer is not None and partial != outer:
+            self.say("D1", "error", f"partial_rotary_factor {outer} at the top level, {partial} inside")
+        partial = partial or outer
+        if partial is None and config.rotary_dim is None:
+            partial = defaults.get("partial_rotary_factor", 1.0)
+            if partial != 1:
+                self.say("D2", "warning", f"no partial_rotary_factor: {partial} is used, the default of "
+                         f"{self.model_type}")  # fmt: skip
+        if kind == "proportional":
+            return head_dim, head_dim, min(partial or 1.0, 1.0)
+        rotary_dim = int(head_dim * partial) if partial is not None else config.rotary_dim
+        if partial is not None and config.rotary_dim is not None and config.rotary_dim != rotary_dim:
+            self.say(
+                "D1",
+                "error",
+                f"rotary_dim {config.rotary_dim}, but {partial} of {head_dim} features is {rotary_dim}",
+            )
+        if not 1 <= rotary_dim <= head_dim:
+            raise Unusable(f"{rotary_dim} of {head_dim} features would rotate")
+        if rotary_dim % 2:
+            self.say("D6", "error", f"{rotary_dim} features rotate: an odd number has no pairs; transformers makes "
+                     f"{rotary_dim // 2 + 1} with exponents over {rotary_dim}, others stop")  # fmt: skip
+        return head_dim, rotary_dim, 1.0
+
+    # --- scaling ---
+
+    def scaled(self, group: Group, rope: Rope, where: str) -> Group:
+        kind = group.rope_type
+        if kind == "dynamic" and rope.alpha is not None:
+            dim = group.rotary_dim
+            base = group.base * rope.alpha ** (dim / (dim - 2))
+            self.say(
+                "D9", "note", f"alpha {_plain(rope.alpha)} raises the base to {base:.6g} at every length"
+            )
+            return replace(group, rope_type="default", base=base)
+        trained, factor = self.trained(kind, rope, where), rope.factor
+        if kind in ("yarn", "llama3", "longrope") and trained and self.length:
+            ratio = self.length / trained
+            if factor is None and kind != "longrope":
+                factor = ratio
+                self.say(
+                    "D4", "warning", f"no factor{where}: {self.length}/{trained} = {_plain(ratio)} is used"
+                )
+            elif factor is not None and ratio != 1 and abs(ratio - factor) > 1e-6:
+                # Llama 3.1 itself: 8, though its length is 16 times the original.
+                severity = "note" if kind == "llama3" else "warning"
+                counted = f"{self.length}/{trained} = {_plain(ratio)}"
+                self.say("D4", severity, f"factor {_plain(factor)}{where}, but {counted}")
+        if kind in ("linear", "dynamic", "llama3", "yarn") and factor is None:
+            self.say("D4", "error", f"rope_type {kind!r}{where} has no factor: 1 is used")
+            factor = 1.0
+        if factor is not None and factor < 1:
+            self.say(
+                "D4", "error", f"factor {_plain(factor)}{where} is below 1: it would shorten the context"
+            )
+        factor = 1.0 if factor is None and kind != "longrope" else factor
+        if kind == "dynamic":
+            self.say(
+                "D9",
+                "note",
+                f"past {trained} tokens the base grows with the length: recompute cached keys when it does",
+            )
+        group = replace(group, trained_length=trained, factor=float(factor or 1.0))
+        if kind == "llama3":
+            return replace(group, low=rope.low_freq_factor or 1.0, high=rope.high_freq_factor or 4.0)
+        if kind == "yarn":
+            return self.yarn(group, rope, where)
+        if kind == "longrope":
+            return self.longrope(group, rope, factor, where)
+        return group
+
+    def trained(self, kind: str, rope: Rope, where: str) -> int | None:
+        inside, outside = rope.original_max_position_embeddings, self.config.original_max_position_embeddings
+        if kind not in ("yarn", "llama3", "longrope"):
+            if kind == "dynamic" and self.length is None:
+                raise Unusable(f"rope_type 'dynamic'{where} needs max_position_embeddings")
+            return self.length
+        if inside and outside and inside != outside:
+            self.say(
+                "D1",
+                "error",
+                f"original_max_position_embeddings {outside} at the top level, {inside} inside: the top level wins "
+                "in transformers",
+            )
+        trained = outside or inside
+        if trained is None:
+            if self.length is None:
+                raise Unusable(f"rope_type {kind!r}{where} needs original_max_position_embeddings")
+            trained = self.length
+            self.say(
+                "D4",
+                "error",
+                f"rope_type {kind!r}{where} has no original_max_position_embeddings: max_position_embeddings "
+                f"{trained} is used",
+            )
+        return trained
+
+    def yarn(self, group: Group, rope: Rope, where: str) -> Group:
+        attention, softmax = scaling.yarn_temperature(group.factor), 1.0
+        both = rope.mscale and rope.mscale_all_dim
+        if both:
+            attention, softmax = scaling.deepseek_temperatures(group.factor, rope.mscale, rope.mscale_all_dim)
+        elif rope.mscale is not None or rope.mscale_all_dim is not None:
+            alone = "mscale" if rope.mscale else "mscale_all_dim"
+            self.say(
+                "D8", "note", f"{alone} without the other is ignored: {attention:.4f} on cosines and sines"
+            )
+        if rope.attention_factor is not None:
+            attention = rope.attention_factor
+        if self.model_type not in SOFTMAX_TEMPERATURE:
+            softmax = 1.0
+        elif rope.mscale_all_dim:
+            softmax = scaling.yarn_temperature(group.factor, rope.mscale_all_dim) ** 2
+        if softmax != 1:
+            self.say(
+                "D8", "note", f"{attention:.4f} on cosines and sines and {softmax:.4f} on the scores besides"
+            )
+        if rope.truncate is False and self.nested:
+            self.say(
+                "D3", "warning", f"truncate{where} is ignored by transformers 5.24.0, which reads it outside"
+            )
+        return replace(
+            group,
+            beta_fast=rope.beta_fast or 32.0,
+            beta_slow=rope.beta_slow or 1.0,
+            truncate=rope.truncate is not False,
+            attention_factor=attention,
+            softmax_factor=softmax,
+        )
+
+    def longrope(self, group: Group, rope: Rope, factor: float | None, where: str) -> Group:
+        pairs = group.rotary_dim // 2
+        for name in ("short_factor", "long_factor"):
+            if len(getattr(rope, name)) != pairs:
+                given = len(getattr(rope, name))
+                self.say("D5", "error", f"{name}{where}: {pairs} factors expected, {given} given")
+        trained = group.trained_length
+        if factor is None:
+            factor = (self.length or trained) / trained
+        attention = rope.attention_factor
+        if attention is None:
+            attention = scaling.longrope_temperature(factor, trained)
+        self.say(
+            "D9",
+            "note",
+            f"from {trained + 1} tokens on the long factors hold: keys cached before turn by the short ones and "
+            "must be computed again",
+        )
+        return replace(
+            group,
+            short_factor=tuple(rope.short_factor),
+            long_factor=tuple(rope.long_factor),
+            attention_factor=attention,
+        )
+
+
+def _first(raw: dict[str, Any], names: tuple[str, ...]) -> Any:
+    return next((raw[name] for name in names if raw.get(name) is not None), None)
+
+
+def _plain(value: float) -> str:
+    return (
+        f"{value:g}" if isinstance(value, float) and math.isfinite(value) and value < 1e6 else f"{value:.10g}"
+    )

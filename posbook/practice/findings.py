@@ -1,0 +1,43 @@
+r"""What a reader of a configuration, or of a function, should be told: a code, how bad it is, and a sentence.
+
+A code is one question of the checklist on the porting page: ``D1`` to ``D9`` are asked of a configuration,
+``R1`` to ``R15`` of a function that rotates, ``A1`` to ``A6`` of tables and biases that are added.
+"""
+
+from dataclasses import dataclass
+
+SECTIONS = {
+    "D1": "two-spellings",
+    "D2": "no-base",
+    "D3": "unknown-keys",
+    "D4": "the-ratio",
+    "D5": "lists-of-factors",
+    "D6": "widths",
+    "D7": "layers-that-differ",
+    "D8": "two-temperatures",
+    "D9": "length-changes-the-past",
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    r"""One thing a reader would get wrong.
+
+    ``severity`` is ``"error"`` where two readers would compute different numbers or none, ``"warning"`` where
+    something was assumed, ``"note"`` where the file is right and easily misread.
+
+    >>> str(Finding("D2", "warning", "no rope_theta: 10000 is used"))
+    'D2 warning: no rope_theta: 10000 is used'
+    """
+
+    code: str
+    severity: str
+    message: str
+
+    @property
+    def section(self) -> str:
+        """The section of the porting page that explains the code."""
+        return f"use/porting.html#{SECTIONS[self.code]}"
+
+    def __str__(self) -> str:
+        return f"{self.code} {self.severity}: {self.message}"
