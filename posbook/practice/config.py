@@ -154,7 +154,7 @@ NEEDS = {
 NO_ATTENTION = {"linear_attention", "conv", "recurrent", "mamba", "mamba2", "ssm"}
 # Families whose layers with full attention do not rotate where others slide a window.
 NOPE_ON_FULL = {"cohere2", "exaone4"}
-# Families whose softmax takes the temperature of mscale_all_dim, squared, besides the one on cosines and sines.
+# Families whose scores take the temperature of mscale_all_dim, squared, besides that on cosines and sines.
 SOFTMAX_TEMPERATURE = {"deepseek_v2", "deepseek_v3", "deepseek_v32", "mistral4", "kimi_k2", "longcat_flash"}
 # Every how many layers one attends in full, where the class and not the file says it.
 FULL_EVERY = {"gemma3_text": 6, "gemma3n_text": 5, "olmo3": 4}
@@ -730,8 +730,12 @@ class _Reader:
         if not 1 <= rotary_dim <= head_dim:
             raise Unusable(f"{rotary_dim} of {head_dim} features would rotate")
         if rotary_dim % 2:
-            self.say("D6", "error", f"{rotary_dim} features rotate: an odd number has no pairs; transformers makes "
-                     f"{rotary_dim // 2 + 1} with exponents over {rotary_dim}, others stop")  # fmt: skip
+            self.say(
+                "D6",
+                "error",
+                f"{rotary_dim} features rotate: an odd number has no pairs; transformers makes "
+                f"{rotary_dim // 2 + 1} with exponents over {rotary_dim}, others stop",
+            )
         return head_dim, rotary_dim, 1.0
 
     # --- scaling ---
@@ -791,8 +795,8 @@ class _Reader:
             self.say(
                 "D1",
                 "error",
-                f"original_max_position_embeddings {outside} at the top level, {inside} inside: the top level wins "
-                "in transformers",
+                f"original_max_position_embeddings {outside} at the top level, {inside} inside: "
+                "the top level wins in transformers",
             )
         trained = outside or inside
         if trained is None:
@@ -855,8 +859,8 @@ class _Reader:
         self.say(
             "D9",
             "note",
-            f"from {trained + 1} tokens on the long factors hold: keys cached before turn by the short ones and "
-            "must be computed again",
+            f"from {trained + 1} tokens on the long factors hold: keys cached before turn by the short ones "
+            "and must be computed again",
         )
         return replace(
             group,
@@ -870,7 +874,7 @@ def _first(raw: dict[str, Any], names: tuple[str, ...]) -> Any:
     return next((raw[name] for name in names if raw.get(name) is not None), None)
 
 
-def _plain(value: float) -> str:
+def _plain(value: float | int) -> str:
     return (
         f"{value:g}" if isinstance(value, float) and math.isfinite(value) and value < 1e6 else f"{value:.10g}"
     )
