@@ -1,1 +1,8 @@
-r"""Meet the world outside: the configurations models are released with, and the functions others wrote."""
+r"""Meet the world outside: the configurations models are released with, and the functions others wrote.
+
+config    read any ``config.json``: groups of layers with one recipe, and what a reader would get wrong
+probe     look at a function that rotates: which encoding it is, and which mistake it makes
+findings  what both say
+"""
+
+from posbook.practice.probe import assert_matches as assert_matches

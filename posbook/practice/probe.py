@@ -1,0 +1,481 @@
+r"""Look at a function that turns queries or keys, and say which encoding it is.
+
+A rotation is linear, so a one-hot vector for each channel, at positions 0 and 1, shows all of it:
+
+.. math:: f(e_a, 1) = \varrho\,(\cos\theta_i\, e_a + \sin\theta_i\, e_b), \qquad f(e_a, 0) = \varrho\, e_a
+
+The two channels that answer are a pair, which is the layout; the sign of the sine is the direction; the angle
+is the frequency, unambiguous since :math:`\theta_i \le 1 < \pi`; the length :math:`\varrho` is the amplitude.
+At position 0 an output that is not its input says that channels are permuted, or that counting is off by one.
+
+:func:`identify` measures, :meth:`Report.explain` compares with what a configuration asks for and tries the
+mistakes that people make, :func:`assert_matches` is for test suites.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from posbook import frequencies, scaling
+from posbook.practice.config import Group
+from posbook.practice.findings import Finding
+
+Rotation = Callable[[Tensor, Tensor], Tensor]
+
+SAME = 1e-5  # relative: a float32 function against float64
+SEEN = 1e-9  # a sine below this, at position 1, is none: no pair is that slow
+LATE = 4096  # where precision is looked at
+
+
+@dataclass(frozen=True)
+class Report:
+    r"""What a function does with position, as measured.
+
+    ``frequencies`` are (pairs,), in the order of the layout's pairs, in radians per token, never negative;
+    ``direction`` is 1 for anticlockwise and -1 for clockwise. ``permutation`` says where each channel goes at
+    position 0; None where it stays. ``layout`` is ``"halves"``, ``"interleaved"``, ``"none"`` where nothing
+    turns, or ``"unknown"``.
+    """
+
+    dim: int
+    layout: str
+    direction: int
+    rotary_dim: int
+    frequencies: Float[Tensor, " pairs"]
+    amplitude: float
+    offset: float
+    permutation: tuple[int, ...] | None
+    findings: tuple[Finding, ...]
+
+    def explain(self, against: Group, length: int | None = None) -> tuple[Finding, ...]:
+        r"""What differs from what a configuration asks for, and the mistake that would make it so.
+
+        Empty where all agrees: layout, direction, width, amplitude and every frequency to 1e-5.
+        """
+        return (*_compare(self, against, length), *(f for f in self.findings if f.severity == "error"))
+
+
+def identify(fn: Rotation, *, dim: int) -> Report:
+    r"""Measure ``fn(x, positions)``, which turns x of shape (batch, heads, seq, dim) at positions (seq,).
+
+    Raises ValueError where the function returns another shape, or is no linear map of single rows.
+
+    >>> from posbook import rotary
+    >>> theta = frequencies.geometric(8, base=500.0)
+    >>> def fn(x, at):
+    ...     return rotary.rotate(x, frequencies.angles(at, theta), layout="interleaved")
+    >>> report = identify(fn, dim=8)
+    >>> report.layout, report.direction, report.rotary_dim, report.amplitude
+    ('interleaved', 1, 8, 1.0)
+    """
+    if dim < 2:
+        raise ValueError(f"a head has at least 2 features, not dim={dim}")
+    found: list[Finding] = []
+    first, second = _one_hot(fn, dim)
+    first, second, permutation, offset = _start(first, second, found)
+    pairs, turns, lengths, still = _pairs(first, second)
+    layout, width = _layout(pairs, dim)
+    order = sorted(pairs)
+    direction = 1
+    angles = [turns[pair] for pair in order]
+    moving = [angle for angle in angles if abs(angle) > SEEN]
+    if moving and sum(angle < 0 for angle in moving) * 2 > len(moving):
+        direction = -1
+    angles = [direction * angle for angle in angles]
+    if any(angle < -SEEN for angle in angles):
+        found.append(Finding("R3", "error", "some pairs turn one way and some the other"))
+    amplitudes = sorted(lengths.values()) or [1.0]
+    if amplitudes[-1] - amplitudes[0] > SAME * amplitudes[-1]:
+        found.append(
+            Finding(
+                "R5",
+                "error",
+                f"amplitudes from {amplitudes[0]:.6g} to {amplitudes[-1]:.6g}: one for all is due",
+            )
+        )
+    report = Report(
+        dim,
+        layout,
+        direction,
+        width,
+        torch.tensor([abs(angle) for angle in angles], dtype=torch.float64),
+        round(amplitudes[len(amplitudes) // 2], 7),
+        offset,
+        permutation,
+        (),
+    )
+    found += _behaviour(fn, report)
+    return Report(**{**report.__dict__, "findings": tuple(found)})
+
+
+def assert_matches(fn: Rotation, group: Group, *, length: int | None = None) -> None:
+    r"""Raise AssertionError, naming each mistake, unless ``fn`` does what the configuration's group asks for.
+
+    For other people's test suites::
+
+        from posbook.practice import assert_matches, config
+
+        def test_our_rotation_is_that_of_the_model():
+            (group,) = config.read("config.json").groups
+            assert_matches(ours, group)
+    """
+    found = identify(fn, dim=group.head_dim).explain(group, length)
+    if found:
+        raise AssertionError("\n".join(map(str, found)))
+
+
+# --- adapters ----------------------------------------------------------------------------------------------
+
+
+def with_tables(apply: Callable, tables: Callable) -> Rotation:
+    r"""A function of (q, k, cos, sin), as in transformers, as a function of (x, positions).
+
+    ``tables(positions)`` gives cosines and sines for positions of shape (1, seq); ``apply(q, k, cos, sin)``
+    returns both turned.
+    """
+    return lambda x, at: apply(x, x, *tables(at[None]))[0]
+
+
+# --- the measurement ---------------------------------------------------------------------------------------
+
+
+def _call(fn: Rotation, x: Tensor, at: Tensor) -> Tensor:
+    y = fn(x, at)
+    if not isinstance(y, Tensor) or y.shape != x.shape:
+        came = tuple(y.shape) if isinstance(y, Tensor) else type(y).__name__
+        raise ValueError(f"fn(x, positions) must return the shape of x, {tuple(x.shape)}, not {came}")
+    return y
+
+
+@torch.no_grad()
+def _one_hot(fn: Rotation, dim: int) -> tuple[Tensor, Tensor]:
+    """What each channel becomes at positions 0 and 1: two matrices, rows in, columns out."""
+    x = torch.eye(dim)[:, None, None, :].expand(dim, 1, 2, dim).contiguous()
+    y = _call(fn, x, torch.arange(2)).double()[:, 0]
+    if not torch.isfinite(y).all():
+        raise ValueError("fn returns NaN or infinity for a one-hot vector")
+    twice = _call(fn, 2 * x, torch.arange(2)).double()[:, 0]
+    if not torch.allclose(twice, 2 * y, rtol=1e-4, atol=1e-5):
+        raise ValueError("fn is not linear: twice the input is not twice the output, so it adds something")
+    return y[:, 0], y[:, 1]
+
+
+def _start(first: Tensor, second: Tensor, found: list[Finding]):
+    """Position 0: identity, a permutation of channels, or a turn that should not be there yet."""
+    size = first.abs().max(dim=1).values
+    hits = first.abs() > 1e-4 * size[:, None]
+    if (hits.sum(dim=1) == 1).all() and (hits.sum(dim=0) == 1).all():
+        goes = hits.int().argmax(dim=1)
+        if torch.equal(goes, torch.arange(len(goes))):
+            return first, second, None, 0.0
+        found.append(
+            Finding(
+                "R2", "note", "channels come out in another order: permute both queries and keys, or neither"
+            )
+        )
+        return first[:, goes], second[:, goes], tuple(goes.tolist()), 0.0
+    # Turned already: by how many positions, read from the fastest pair.
+    step = torch.linalg.lstsq(first, second).solution  # first · step = second
+    turn, already = (_fastest(matrix) for matrix in (step, first))
+    offset = round(already / turn, 3) if turn else math.nan
+    found.append(
+        Finding("R1", "error", f"position 0 is turned already, by {offset:g} positions: off by one?")
+    )
+    scale = first.norm(dim=1).mean()
+    return scale * torch.eye(len(first), dtype=first.dtype), scale * step, None, offset
+
+
+def _fastest(matrix: Tensor) -> float:
+    """The largest angle of a matrix that turns pairs."""
+    angles = torch.linalg.eigvals(matrix).angle()
+    return angles.max().item()
+
+
+def _pairs(first: Tensor, second: Tensor):
+    """Which channels turn together, by which angle, with which length; and which stay."""
+    amplitude = first.diagonal()
+    relative = second / amplitude[:, None]
+    away = relative - torch.diag(relative.diagonal())
+    partner = away.abs().argmax(dim=1)
+    turned = away.abs().max(dim=1).values > SEEN
+    pairs, angles, lengths, still = [], {}, {}, []
+    for a in range(len(first)):
+        b = int(partner[a])
+        if not turned[a] or int(partner[b]) != a:
+            still.append(a)
+        elif a < b:
+            pairs.append((a, b))
+            angles[a, b] = math.atan2(relative[a, b], relative[a, a])
+            lengths[a, b] = math.hypot(second[a, a], second[a, b])
+    return pairs, angles, lengths, still
+
+
+def _layout(pairs: list[tuple[int, int]], dim: int) -> tuple[str, int]:
+    """The layout, and the width it is laid out over."""
+    if not pairs:
+        return "none", 0
+    gaps = {b - a for a, b in pairs}
+    if gaps == {1} and all(a % 2 == 0 for a, _ in pairs) and dim > 2:
+        return "interleaved", 2 * len(pairs)
+    if len(gaps) == 1:
+        return "halves", 2 * gaps.pop()
+    return "unknown", 2 * len(pairs)
+
+
+@torch.no_grad()
+def _behaviour(fn: Rotation, report: Report) -> list[Finding]:
+    """What a function does besides turning: along which axis, by which positions, how exactly, from which past."""
+    found = []
+    generator = torch.Generator().manual_seed(0)
+    dim = report.dim
+    rows = torch.randn(dim, generator=generator)
+
+    x = rows.expand(1, 3, 5, dim).contiguous()
+    y = _call(fn, x, torch.arange(5))
+    if report.layout != "none" and not torch.allclose(y[:, :1].expand_as(y), y, rtol=0, atol=1e-5):
+        found.append(
+            Finding("R7", "error", "the result depends on the head: the position is read from the wrong axis")
+        )
+    if report.layout == "none":
+        if torch.allclose(y, x):
+            found.append(Finding("R7", "warning", "nothing varies with the position"))
+        return found
+
+    try:
+        late = _call(fn, x[:, :, :1], torch.tensor([4]))
+        if not torch.allclose(late[:, :, 0], y[:, :, 4], rtol=0, atol=1e-5):
+            found.append(
+                Finding(
+                    "R8", "error", "one row at position 4 is not row 4 of a sequence: positions are ignored"
+                )
+            )
+        mixed = _call(fn, x, torch.tensor([0, 1, 2, 0, 1]))
+        if not torch.allclose(mixed[:, :, 3:], y[:, :, :2], rtol=0, atol=1e-5):
+            found.append(
+                Finding(
+                    "R9", "error", "packed positions 0 1 2 0 1 are not followed: documents see each other's"
+                )
+            )
+    except (ValueError, IndexError, RuntimeError) as error:
+        found.append(Finding("R9", "warning", f"positions other than 0, 1, 2 … are refused: {error}"[:200]))
+
+    found += _precision(fn, report, rows)
+    early = _call(fn, x, torch.arange(5))
+    long = rows.expand(1, 1, 2 * LATE, dim)
+    try:
+        _call(fn, long.contiguous(), torch.arange(2 * LATE))
+    except (ValueError, IndexError, RuntimeError) as error:
+        found.append(Finding("R15", "note", f"{2 * LATE} positions are refused: {error}"[:200]))
+        return found
+    again = _call(fn, x, torch.arange(5))
+    if not torch.allclose(early, again, rtol=0, atol=1e-5):
+        found.append(
+            Finding(
+                "R13", "error", f"after a call with {2 * LATE} positions a short one gives another result"
+            )
+        )
+    return found
+
+
+def _precision(fn: Rotation, report: Report, rows: Tensor) -> list[Finding]:
+    found = []
+    x = torch.ones(1, 1, 6, report.dim)
+    at = torch.arange(255, 261)
+    for dtype in (torch.bfloat16, torch.float16):
+        start = 255 if dtype == torch.bfloat16 else 2047
+        at = torch.arange(start, start + 6)
+        try:
+            y = _call(fn, x.to(dtype), at).double()[0, 0]
+        except (ValueError, IndexError, RuntimeError, TypeError) as error:
+            found.append(Finding("R10", "note", f"input in {dtype} is refused: {error}"[:200]))
+            continue
+        same = (y.diff(dim=0) == 0).all(dim=1).nonzero().flatten().tolist()
+        if same and report.frequencies.max() > 0.1:
+            where = int(at[same[0]])
+            found.append(
+                Finding(
+                    "R10", "error", f"in {dtype} positions {where} and {where + 1} coincide: they are rounded"
+                )
+            )
+    return found
+
+
+# --- the comparison ----------------------------------------------------------------------------------------
+
+
+def _compare(report: Report, group: Group, length: int | None) -> list[Finding]:
+    if group.scheme != "rotary":
+        turns = report.layout != "none"
+        return [Finding("R6", "error", "these layers do not rotate, and the function does")] if turns else []
+    if report.layout == "none":
+        return [
+            Finding("R6", "error", f"nothing turns; {group.rotary_dim} of {group.head_dim} features should")
+        ]
+    found = []
+    if "unknown" not in (group.layout, report.layout) and group.layout != report.layout and report.dim > 2:
+        names = {"halves": "pairs (i, i + width/2)", "interleaved": "pairs of neighbours"}
+        found.append(
+            Finding(
+                "R2",
+                "error",
+                f"turns {names[report.layout]}, and this family stores {names[group.layout]}: permute the rows of "
+                "the query and key projections, or turn the other way of pairing",
+            )
+        )
+    if report.direction < 0:
+        found.append(
+            Finding("R3", "error", "turns clockwise: harmless in training, wrong with published weights")
+        )
+    expected = group.frequencies(length)
+    measured = report.frequencies
+    if len(expected) > len(measured) and (expected[len(measured) :] == 0).all():
+        expected = expected[: len(measured)]  # pairs that stand still cannot be seen
+    width = (
+        group.rotary_dim if group.rope_type != "proportional" else 2 * int((group.frequencies() > 0).sum())
+    )
+    turning = 2 * len(measured)
+    if turning != width:
+        found.append(Finding("R6", "error", f"{turning} features turn, {width} of {group.head_dim} should"))
+    elif not _same(measured, expected):
+        found.append(Finding("R4", "error", _mistake(measured, expected, group, length)))
+    if abs(report.amplitude / group.attention_factor - 1) > SAME:
+        found.append(Finding("R5", "error", _amplitude(report.amplitude, group)))
+    return found
+
+
+def _same(measured: Tensor, expected: Tensor) -> bool:
+    return measured.shape == expected.shape and torch.allclose(measured, expected, rtol=SAME, atol=0)
+
+
+def _amplitude(amplitude: float, group: Group) -> str:
+    due = group.attention_factor
+    why = {
+        1.0: "the factor is forgotten",
+        due**2: "the factor is applied twice",
+        math.sqrt(due): "the root of the factor is applied",
+        1 / due: "the factor divides",
+        due * math.sqrt(group.softmax_factor): "the softmax factor is applied to cosines and sines too",
+    }
+    named = next((text for value, text in why.items() if abs(amplitude / value - 1) < SAME), "")
+    return f"amplitude {amplitude:.6g}, {due:.6g} is asked for" + (f": {named}" if named else "")
+
+
+def _mistake(measured: Tensor, expected: Tensor, group: Group, length: int | None) -> str:
+    for name, theta in _mistakes(group, length):
+        if _same(measured, theta):
+            return name
+    base = _base(measured)
+    if base is not None and abs(base / group.base - 1) > 1e-4:
+        return f"base {base:.6g}, and {group.base:.10g} is asked for"
+    off = (measured / expected).log().abs()
+    worst = int(off.argmax())
+    agree = int((off < SAME).sum())
+    return (
+        f"pair {worst} turns by {measured[worst]:.6g} a token, {expected[worst]:.6g} is asked for; "
+        f"{agree} of {len(expected)} pairs agree"
+    )
+
+
+def _base(theta: Tensor) -> float | None:
+    """The base of a geometric row that begins at 1; None for another."""
+    if len(theta) < 2 or abs(theta[0] - 1) > SAME:
+        return None
+    ratios = theta[:-1].log() - theta[1:].log()
+    if ratios.max() - ratios.min() > 1e-4 * ratios.mean():
+        return None
+    return math.exp(ratios.mean().item() * len(theta))
+
+
+def _mistakes(group: Group, length: int | None):
+    """Name and frequencies of every known mistake; those that cannot be made here are left out."""
+    pairs = group.rotary_dim // 2
+    plain = frequencies.geometric(group.rotary_dim, group.base)
+    factor, trained = group.factor, group.trained_length
+    if group.rope_type not in ("default", "proportional"):
+        yield f"the scaling {group.rope_type!r} is not applied", plain
+    if group.base != 10_000:
+        yield (
+            f"base 10000, and {group.base:.10g} is asked for",
+            _scaled(group, frequencies.geometric(group.rotary_dim, 10_000.0), length),
+        )
+        yield "base 10000 and no scaling", frequencies.geometric(group.rotary_dim, 10_000.0)
+    if group.rotary_dim != group.head_dim:
+        over = group.base ** (-2 * torch.arange(pairs, dtype=torch.float64) / group.head_dim)
+        yield f"exponents over the head's {group.head_dim} features, where {group.rotary_dim} turn", over
+    if pairs > 1:
+        exponents = torch.arange(pairs, dtype=torch.float64) / (pairs - 1)
+        yield "exponents over pairs - 1, as in tensor2tensor's sinusoids", group.base**-exponents
+    yield (
+        "exponents i/width instead of 2i/width",
+        group.base ** (-torch.arange(pairs, dtype=torch.float64) / (2 * pairs)),
+    )
+    yield "the slowest pair first", group.frequencies(length).flip(0)
+    if factor > 1:
+        yield f"all pairs are divided by {factor:g}, as in interpolation", plain / factor
+        yield f"frequencies are divided by {factor:g} once more", group.frequencies(length) / factor
+        yield f"frequencies are multiplied by {factor:g}, not divided", plain * factor
+        if pairs > 1:
+            yield "NTK-aware scaling instead", scaling.ntk(plain, factor)
+    if group.rope_type == "yarn":
+        yield from _yarn_mistakes(group, plain)
+    if group.rope_type == "llama3":
+        low, high = group.low, group.high
+        yield "low and high frequency factors exchanged", _llama3(plain, factor, trained, high, low)
+        yield (
+            "the blend of the middle pairs is the wrong way round",
+            _llama3(plain, factor, trained, low, high, True),
+        )
+    if group.rope_type == "longrope":
+        yield (
+            "the short factors, past the trained length",
+            plain / torch.tensor(group.short_factor, dtype=plain.dtype),
+        )
+        yield (
+            "the long factors, within the trained length",
+            plain / torch.tensor(group.long_factor, dtype=plain.dtype),
+        )
+    if group.rope_type == "dynamic":
+        yield "the base of the trained length, whatever the length", plain
+        yield f"static: NTK-aware by {factor:g} at every length", scaling.ntk(plain, factor)
+
+
+def _scaled(group: Group, theta: Tensor, length: int | None) -> Tensor:
+    from dataclasses import replace
+
+    return replace(group, base=float(10_000)).frequencies(length)
+
+
+def _yarn_mistakes(group: Group, plain: Tensor):
+    factor, trained = group.factor, group.trained_length
+    right = scaling.yarn(plain, factor, trained, group.beta_fast, group.beta_slow, truncate=group.truncate)
+    yield "YaRN's ramp is inverted: fast pairs are divided and slow ones kept", plain + plain / factor - right
+    for truncate in (True, False):
+        if truncate != group.truncate:
+            flipped = scaling.yarn(
+                plain, factor, trained, group.beta_fast, group.beta_slow, truncate=truncate
+            )
+            yield f"truncate is {truncate}, and {group.truncate} is asked for", flipped
+    turns = scaling.yarn(plain, factor, trained, group.beta_fast, group.beta_slow, ramp="turns")
+    yield "YaRN's ramp by turns, as in the paper; files mean the ramp by index", turns
+    wide = scaling.yarn(
+        plain, factor, round(trained * factor), group.beta_fast, group.beta_slow, truncate=group.truncate
+    )
+    yield "the ramp is taken at the extended length instead of the original", wide
+    if (group.beta_fast, group.beta_slow) != (32, 1):
+        yield "beta_fast 32 and beta_slow 1, and others are asked for", scaling.yarn(plain, factor, trained)
+
+
+def _llama3(
+    theta: Tensor, factor: float, trained: int, low: float, high: float, inverted: bool = False
+) -> Tensor:
+    """Llama 3's bands, written so that mistakes can be made in it."""
+    turns = trained * theta / (2 * math.pi)
+    share = ((turns - low) / (high - low)).clamp(0, 1)
+    if inverted:
+        middle = (share > 0) & (share < 1)
+        share = torch.where(middle, 1 - share, share)
+    return share * theta + (1 - share) * theta / factor
