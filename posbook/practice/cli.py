@@ -1,0 +1,274 @@
+r"""The command: ``posbook explain config.json`` and ``posbook identify module:function --dim 64``.
+
+Exit code 0 where nothing is wrong, 1 where a finding is an error, 2 where the input is unusable, with one line
+that says why.
+"""
+
+import importlib
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from posbook import frequencies
+from posbook.practice import config, probe
+from posbook.practice.findings import Finding
+
+app = typer.Typer(
+    add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None
+)
+COLOURS = {"error": "red", "warning": "yellow", "note": "dim"}
+
+As_json = Annotated[bool, typer.Option("--json", help="For a script: the same as JSON.")]
+
+
+@app.callback()
+def _root() -> None:
+    """Position in attention: what a model's configuration asks for, and what a function does."""
+
+
+@app.command()
+def explain(
+    file: Annotated[str, typer.Argument(help="A config.json, or - for standard input.")],
+    length: Annotated[int | None, typer.Option(help="Tokens; what is asked for at this length.")] = None,
+    as_json: As_json = False,
+    figure: Annotated[Path | None, typer.Option(help="Draw the turns of every pair into this .svg.")] = None,
+) -> None:
+    """Say what each layer of a model does with position, and what a reader of its file would get wrong."""
+    try:
+        if length is not None and length < 1:
+            raise config.Unusable(f"--length must be at least 1 token, not {length}")
+        model = config.read(_standard_input() if file == "-" else Path(file))
+        if figure is not None:
+            _draw(model, length, figure)
+    except ValueError as error:
+        _unusable(error)
+    if as_json:
+        print(json.dumps(_as_data(model, length), indent=1, ensure_ascii=False))
+    else:
+        _print_model(model, length)
+    raise typer.Exit(_code(model.findings))
+
+
+@app.command()
+def identify(
+    function: Annotated[str, typer.Argument(help="module:function, called as fn(x, positions).")],
+    dim: Annotated[int, typer.Option(help="Features of a head.")],
+    against: Annotated[Path | None, typer.Option("--config", help="Compare with this config.json.")] = None,
+    length: Annotated[int | None, typer.Option(help="Tokens; the length to compare at.")] = None,
+    as_json: As_json = False,
+) -> None:
+    """Say which encoding a function is: layout, direction, frequencies, amplitude, and its mistakes."""
+    try:
+        report = probe.identify(_function(function), dim=dim)
+        found = report.findings
+        if against is not None:
+            turning = [g for g in config.read(against).groups if g.scheme == "rotary"]
+            if not turning:
+                raise config.Unusable(f"{against}: no layer of this model rotates")
+            answers = [report.explain(group, length) for group in turning]
+            found = min(answers, key=len)  # a function is right if it is right for some of the layers
+    except ValueError as error:
+        _unusable(error)
+    if as_json:
+        data = {**asdict(report), "frequencies": report.frequencies.tolist()}
+        data["findings"] = [_finding(f) for f in found]
+        print(json.dumps(data, indent=1, ensure_ascii=False))
+    else:
+        _print_report(report, found)
+    raise typer.Exit(_code(found))
+
+
+def main() -> None:
+    app()
+
+
+# --- in and out --------------------------------------------------------------------------------------------
+
+
+def _standard_input() -> str:
+    text = sys.stdin.read(config.LARGEST + 1)
+    return text if text.lstrip().startswith("{") else "{" + text  # text, whatever it is, and no path
+
+
+def _function(name: str) -> probe.Rotation:
+    module, _, attribute = name.partition(":")
+    if not attribute:
+        raise config.Unusable(f"{name!r} is not module:function")
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        found: Any = importlib.import_module(module)
+        for part in attribute.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError) as error:
+        raise config.Unusable(f"{name}: {error}") from None
+    if not callable(found):
+        raise config.Unusable(f"{name} is a {type(found).__name__}, no function")
+    return found
+
+
+def _unusable(error: ValueError) -> None:
+    print(" ".join(str(error).split()), file=sys.stderr)
+    raise typer.Exit(2) from None
+
+
+def _code(found: tuple[Finding, ...]) -> int:
+    return int(any(finding.severity == "error" for finding in found))
+
+
+def _finding(finding: Finding) -> dict[str, str]:
+    return {**asdict(finding), "section": finding.section}
+
+
+def _as_data(model: config.Model, length: int | None) -> dict[str, Any]:
+    groups = []
+    for group in model.groups:
+        data = asdict(group)
+        theta, why = _frequencies(group, length)
+        data["frequencies"] = None if theta is None else theta.tolist()
+        if why:
+            data["no_frequencies"] = why
+        groups.append(data)
+    return {
+        "model_type": model.model_type,
+        "layers": model.layers,
+        "longest": model.longest,
+        "groups": groups,
+        "findings": [_finding(finding) for finding in model.findings],
+    }
+
+
+def _frequencies(group: config.Group, length: int | None) -> tuple[Any, str]:
+    try:
+        return group.frequencies(length), ""
+    except ValueError as error:
+        return None, str(error)
+
+
+def _print_model(model: config.Model, length: int | None) -> None:
+    console = Console(highlight=False)
+    table = Table(
+        title=f"{escape(model.model_type)}, {model.layers or 'an unknown number of'} layers",
+        title_justify="left",
+    )
+    for name in (
+        "layers",
+        "position",
+        "turns",
+        "base",
+        "scaling",
+        "factors",
+        "first and last pair, radians a token",
+    ):
+        table.add_column(name, overflow="fold")
+    for group in model.groups:
+        table.add_row(*_row(group, length))
+    console.print(table)
+    _print_findings(console, model.findings)
+
+
+def _row(group: config.Group, length: int | None) -> tuple[str, ...]:
+    layers = _ranges(group.layers) or ", ".join(group.kinds) or "all"
+    if group.scheme != "rotary":
+        more = {
+            "alibi": f"{group.heads} heads",
+            "t5": f"{group.buckets} buckets to {group.max_distance}",
+            "learned": f"{group.trained_length} rows, from {group.row_offset}",
+        }
+        return (layers, group.scheme, more.get(group.scheme, ""), "", "", "", "")
+    theta, why = _frequencies(group, length)
+    scaled = group.rope_type
+    if group.rope_type not in ("default", "longrope"):
+        scaled += f" ×{group.factor:g}"
+    if group.rope_type in ("yarn", "llama3", "longrope", "dynamic"):
+        scaled += f" from {group.trained_length}"
+    factors = f"{group.attention_factor:.4g}"
+    if group.softmax_factor != 1:
+        factors += f", scores {group.softmax_factor:.4g}"
+    ends = why if theta is None else f"{theta[0]:.6g}, {theta[-1]:.6g}"
+    if theta is not None and group.trained_length:
+        never = int((frequencies.turns(theta, length or group.trained_length) < 1).sum())
+        ends += f"; {never} of {len(theta)} never come round in {length or group.trained_length}"
+    width = f"{group.rotary_dim} of {group.head_dim}, {group.layout}"
+    return (layers, "rotary", width, f"{group.base:.10g}", scaled, factors, ends)
+
+
+def _ranges(layers: tuple[int, ...]) -> str:
+    """0–2, 4–6, 8 …; long rows of single layers by their step."""
+    if len(layers) > 2:
+        step = layers[1] - layers[0]
+        if step > 1 and all(b - a == step for a, b in zip(layers, layers[1:], strict=False)):
+            return f"{layers[0]}, {layers[1]} … {layers[-1]}"
+    runs: list[list[int]] = []
+    for layer in layers:
+        if runs and runs[-1][1] == layer - 1:
+            runs[-1][1] = layer
+        else:
+            runs.append([layer, layer])
+    return ", ".join(str(a) if a == b else f"{a}–{b}" for a, b in runs)
+
+
+def _print_report(report: probe.Report, found: tuple[Finding, ...]) -> None:
+    console = Console(highlight=False)
+    turn = {1: "anticlockwise", -1: "clockwise"}[report.direction]
+    console.print(f"layout       {report.layout}, {report.rotary_dim} of {report.dim} features")
+    if report.layout != "none":
+        theta = report.frequencies
+        console.print(f"direction    {turn}")
+        console.print(f"frequencies  {theta[0]:.6g} … {theta[-1]:.6g}, {len(theta)} pairs")
+        console.print(f"amplitude    {report.amplitude:.6g}")
+    if report.permutation:
+        console.print("channels     come out in another order")
+    _print_findings(console, found)
+
+
+def _print_findings(console: Console, found: tuple[Finding, ...]) -> None:
+    for finding in found:
+        colour = COLOURS[finding.severity]
+        console.print(
+            f"[{colour}]{finding.code} {finding.severity}[/]  {escape(finding.message)}", soft_wrap=True
+        )
+    if not found:
+        console.print("Nothing found that a reader would get wrong.")
+
+
+def _draw(model: config.Model, length: int | None, path: Path) -> None:
+    if path.suffix != ".svg":
+        raise config.Unusable(f"{path}: the figure is written as .svg")
+    try:
+        import matplotlib
+
+        matplotlib.use("svg")
+        import matplotlib.pyplot as plt
+
+        from posbook.figures import publish, svg
+    except ImportError:
+        raise config.Unusable("drawing needs matplotlib: pip install 'posbook[book]'") from None
+    plt.style.use("posbook.figures.posbook")
+    fig, ax = plt.subplots(figsize=(7.2, 4.5))
+    drawn = 0
+    for group in model.groups:
+        theta, _ = _frequencies(group, length)
+        tokens = length or group.trained_length
+        if theta is None or not tokens:
+            continue
+        drawn += 1
+        label = ", ".join(group.kinds) or "all layers"
+        ax.plot(range(len(theta)), frequencies.turns(theta, tokens).clamp(min=1e-12), "o", label=label)
+    if not drawn:
+        raise config.Unusable(
+            "no layer rotates within a length that the file names: there is nothing to draw"
+        )
+    ax.axhline(1)
+    ax.set_yscale("log")
+    ax.set_xlabel("pair, fastest first")
+    ax.set_ylabel(f"turns within {length or 'the trained'} tokens")
+    ax.legend()
+    alt = f"Turns that each pair of {model.model_type} completes, on a logarithmic axis, with a line at one turn."
+    publish.write_whole(path, svg.themed(fig, alt))
