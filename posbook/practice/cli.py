@@ -7,6 +7,7 @@ that says why.
 import importlib
 import json
 import sys
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -153,50 +154,62 @@ def _frequencies(group: config.Group, length: int | None) -> tuple[Any, str]:
 
 def _print_model(model: config.Model, length: int | None) -> None:
     console = Console(highlight=False)
-    table = Table(
-        title=f"{escape(model.model_type)}, {model.layers or 'an unknown number of'} layers",
-        title_justify="left",
-    )
-    for name in (
-        "layers",
-        "position",
-        "turns",
-        "base",
-        "scaling",
-        "factors",
-        "first and last pair, radians a token",
-    ):
-        table.add_column(name, overflow="fold")
+    count = f"{model.layers} layers" if model.layers else "number of layers not given"
+    console.print(f"[bold]{escape(model.model_type)}[/], {count}")
     for group in model.groups:
-        table.add_row(*_row(group, length))
-    console.print(table)
+        table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+        table.add_column(style="dim", no_wrap=True)
+        table.add_column(overflow="fold")
+        for name, text in _lines(group, length):
+            table.add_row(name, escape(text))
+        console.print()
+        console.print(table)
+    console.print()
     _print_findings(console, model.findings)
 
 
-def _row(group: config.Group, length: int | None) -> tuple[str, ...]:
-    layers = _ranges(group.layers) or ", ".join(group.kinds) or "all"
-    if group.scheme != "rotary":
-        more = {
-            "alibi": f"{group.heads} heads",
-            "t5": f"{group.buckets} buckets to {group.max_distance}",
-            "learned": f"{group.trained_length} rows, from {group.row_offset}",
-        }
-        return (layers, group.scheme, more.get(group.scheme, ""), "", "", "", "")
+def _lines(group: config.Group, length: int | None) -> Iterator[tuple[str, str]]:
+    """What is told of a group: name and text, line by line."""
+    kinds = f" ({', '.join(group.kinds)})" if group.kinds else ""
+    yield "layers", (_ranges(group.layers) or "not numbered") + kinds
+    match group.scheme:
+        case "none":
+            yield "position", "none: these layers do not rotate"
+            return
+        case "alibi":
+            yield "position", f"ALiBi, a slope for each of {group.heads} heads"
+            return
+        case "t5":
+            yield "position", f"T5's bias, {group.buckets} buckets, the last from {group.max_distance} on"
+            return
+        case "learned":
+            yield (
+                "position",
+                f"a learned table of {group.trained_length} rows, position 0 in row {group.row_offset}",
+            )
+            return
+    yield "position", f"rotary, {group.rotary_dim} of {group.head_dim} features, {group.layout}"
     theta, why = _frequencies(group, length)
     scaled = group.rope_type
     if group.rope_type not in ("default", "longrope"):
-        scaled += f" ×{group.factor:g}"
+        scaled += f", factor {group.factor:g}"
     if group.rope_type in ("yarn", "llama3", "longrope", "dynamic"):
-        scaled += f" from {group.trained_length}"
-    factors = f"{group.attention_factor:.4g}"
-    if group.softmax_factor != 1:
-        factors += f", scores {group.softmax_factor:.4g}"
-    ends = why if theta is None else f"{theta[0]:.6g}, {theta[-1]:.6g}"
-    if theta is not None and group.trained_length:
-        never = int((frequencies.turns(theta, length or group.trained_length) < 1).sum())
-        ends += f"; {never} of {len(theta)} never come round in {length or group.trained_length}"
-    width = f"{group.rotary_dim} of {group.head_dim}, {group.layout}"
-    return (layers, "rotary", width, f"{group.base:.10g}", scaled, factors, ends)
+        scaled += f", trained at {group.trained_length} tokens"
+    yield "base", f"{group.base:.10g}"
+    yield "scaling", scaled
+    if theta is None:
+        yield "frequencies", why
+        return
+    yield "frequencies", f"{theta[0]:.6g} … {theta[-1]:.6g} radians a token, {len(theta)} pairs"
+    tokens = length or group.trained_length
+    if tokens:
+        never = int((frequencies.turns(theta, tokens) < 1).sum())
+        yield "turns", f"{never} of {len(theta)} pairs never come round in {tokens} tokens"
+    if group.attention_factor != 1 or group.softmax_factor != 1:
+        yield (
+            "factors",
+            f"{group.attention_factor:.6g} on cosines and sines, {group.softmax_factor:.6g} on scores besides",
+        )
 
 
 def _ranges(layers: tuple[int, ...]) -> str:
@@ -247,7 +260,8 @@ def _draw(model: config.Model, length: int | None, path: Path) -> None:
         matplotlib.use("svg")
         import matplotlib.pyplot as plt
 
-        from posbook.figures import publish, svg
+        from posbook.figures import svg
+        from posbook.figures.publish import write_whole
     except ImportError:
         raise config.Unusable("drawing needs matplotlib: pip install 'posbook[book]'") from None
     plt.style.use("posbook.figures.posbook")
@@ -271,4 +285,4 @@ def _draw(model: config.Model, length: int | None, path: Path) -> None:
     ax.set_ylabel(f"turns within {length or 'the trained'} tokens")
     ax.legend()
     alt = f"Turns that each pair of {model.model_type} completes, on a logarithmic axis, with a line at one turn."
-    publish.write_whole(path, svg.themed(fig, alt))
+    write_whole(path, svg.themed(fig, alt))
