@@ -1,10 +1,11 @@
 r"""The command: ``posbook explain config.json`` and ``posbook identify module:function --dim 64``.
 
-Exit code 0 where nothing is wrong, 1 where a finding is an error, 2 where the input is unusable, with one line
-that says why.
+Exit code 0 where nothing is wrong, 1 where a finding is an error, 2 where the input is unusable, with one
+line that says why.
 """
 
 import importlib
+import itertools
 import json
 import sys
 from collections.abc import Iterator
@@ -206,17 +207,15 @@ def _lines(group: config.Group, length: int | None) -> Iterator[tuple[str, str]]
         never = int((frequencies.turns(theta, tokens) < 1).sum())
         yield "turns", f"{never} of {len(theta)} pairs never come round in {tokens} tokens"
     if group.attention_factor != 1 or group.softmax_factor != 1:
-        yield (
-            "factors",
-            f"{group.attention_factor:.6g} on cosines and sines, {group.softmax_factor:.6g} on scores besides",
-        )
+        on_scores = f", {group.softmax_factor:.6g} on the scores besides" if group.softmax_factor != 1 else ""
+        yield "factors", f"{group.attention_factor:.6g} on cosines and sines{on_scores}"
 
 
 def _ranges(layers: tuple[int, ...]) -> str:
     """0–2, 4–6, 8 …; long rows of single layers by their step."""
     if len(layers) > 2:
         step = layers[1] - layers[0]
-        if step > 1 and all(b - a == step for a, b in zip(layers, layers[1:], strict=False)):
+        if step > 1 and all(b - a == step for a, b in itertools.pairwise(layers)):
             return f"{layers[0]}, {layers[1]} … {layers[-1]}"
     runs: list[list[int]] = []
     for layer in layers:
@@ -284,5 +283,5 @@ def _draw(model: config.Model, length: int | None, path: Path) -> None:
     ax.set_xlabel("pair, fastest first")
     ax.set_ylabel(f"turns within {length or 'the trained'} tokens")
     ax.legend()
-    alt = f"Turns that each pair of {model.model_type} completes, on a logarithmic axis, with a line at one turn."
+    alt = f"Turns that each pair of {model.model_type} completes; logarithmic axis, with a line at one turn."
     write_whole(path, svg.themed(fig, alt))

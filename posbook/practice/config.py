@@ -14,16 +14,15 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cache
-from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from jaxtyping import Float64
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ValidationError
 from torch import Tensor
 
 from posbook import frequencies, scaling
+from posbook.practice import schema
 from posbook.practice.findings import Finding
 
 LARGEST = 1 << 24  # bytes; the longest real configuration, with all its factors, has a few hundred thousand
@@ -31,159 +30,6 @@ LARGEST = 1 << 24  # bytes; the longest real configuration, with all its factors
 
 class Unusable(ValueError):
     """The file says too little, or nothing, about position; the message is one line."""
-
-
-# --- what a file may hold ----------------------------------------------------------------------------------
-# Strict: a number in quotes is a mistake that one reader forgives and the next does not.
-
-Count = Annotated[int, Field(strict=True, ge=1)]
-Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
-Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0)]
-
-
-class Rope(BaseModel):
-    """The block ``rope_parameters``, formerly ``rope_scaling``, or one layer type's entry in it."""
-
-    model_config = ConfigDict(extra="allow")
-
-    rope_type: str | None = None
-    type: str | None = None
-    rope_theta: Positive | None = None
-    partial_rotary_factor: Positive | None = None
-    factor: Positive | None = None
-    original_max_position_embeddings: Count | None = None
-    low_freq_factor: Positive | None = None
-    high_freq_factor: Positive | None = None
-    beta_fast: Positive | None = None
-    beta_slow: Positive | None = None
-    truncate: bool | None = None
-    mscale: Number | None = None
-    mscale_all_dim: Number | None = None
-    attention_factor: Positive | None = None
-    short_factor: list[Positive] | None = None
-    long_factor: list[Positive] | None = None
-    mrope_section: list[Annotated[int, Field(ge=0)]] | None = None
-    mrope_interleaved: bool | None = None
-    alpha: Positive | None = None
-    # Known, and of no consequence for the frequencies.
-    llama_4_scaling_beta: Number | None = None
-    max_position_embeddings: Count | None = None
-    finetuned: bool | None = None
-
-
-class Config(BaseModel):
-    """The keys of ``config.json`` that have to do with position; any other is let through."""
-
-    model_config = ConfigDict(extra="allow")
-
-    model_type: str | None = None
-    hidden_size: Count | None = None
-    n_embd: Count | None = None
-    d_model: Count | None = None
-    num_attention_heads: Count | None = None
-    n_head: Count | None = None
-    num_heads: Count | None = None
-    encoder_num_attention_heads: Count | None = None
-    num_hidden_layers: Count | None = None
-    n_layer: Count | None = None
-    n_layers: Count | None = None
-    num_layers: Count | None = None
-    head_dim: Count | None = None
-    global_head_dim: Count | None = None
-    qk_rope_head_dim: Count | None = None
-    d_kv: Count | None = None
-    max_position_embeddings: Count | None = None
-    n_positions: Count | None = None
-    n_ctx: Count | None = None
-    seq_length: Count | None = None
-    max_sequence_length: Count | None = None
-    max_seq_len: Count | None = None
-    original_max_position_embeddings: Count | None = None
-    rope_theta: Positive | None = None
-    rotary_emb_base: Positive | None = None
-    rope_local_base_freq: Positive | None = None
-    global_rope_theta: Positive | None = None
-    local_rope_theta: Positive | None = None
-    compress_rope_theta: Positive | None = None
-    rope_scaling: dict[str, Any] | None = None
-    rope_parameters: dict[str, Any] | None = None
-    partial_rotary_factor: Positive | None = None
-    rotary_pct: Positive | None = None
-    rope_pct: Positive | None = None
-    rotary_dim: Count | None = None
-    layer_types: list[str] | None = None
-    sliding_window: int | None = None
-    sliding_window_pattern: Count | str | None = None
-    full_attention_interval: Count | None = None
-    global_attn_every_n_layers: Count | None = None
-    no_rope_layers: list[Annotated[int, Field(ge=0, le=1)]] | None = None
-    no_rope_layer_interval: Count | None = None
-    alibi: bool | None = None
-    attn_config: dict[str, Any] | None = None
-    position_embedding_type: str | None = None
-    pad_token_id: int | None = None
-    relative_attention_num_buckets: Count | None = None
-    relative_attention_max_distance: Count | None = None
-
-
-LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
-HEADS = ("num_attention_heads", "n_head", "num_heads", "n_heads", "encoder_num_attention_heads")
-WIDTH = ("hidden_size", "n_embd", "d_model")
-LENGTH = (
-    "max_position_embeddings",
-    "n_positions",
-    "n_ctx",
-    "max_seq_len",
-    "max_sequence_length",
-    "seq_length",
-)
-BASE = ("rope_theta", "rotary_emb_base", "global_rope_theta")
-PARTIAL = ("partial_rotary_factor", "rotary_pct", "rope_pct")
-NESTED = ("text_config", "language_config", "llm_config", "thinker_config", "decoder")
-
-TYPES = {"default", "linear", "dynamic", "yarn", "longrope", "llama3", "proportional"}
-OTHER_NAMES = {"su": "longrope", "mrope": "default", "deepseek_yarn": "yarn", "none": "none"}
-NEEDS = {
-    "linear": ("factor",),
-    "dynamic": ("factor",),
-    "yarn": ("factor", "original_max_position_embeddings"),
-    "longrope": ("short_factor", "long_factor", "original_max_position_embeddings"),
-    "llama3": ("factor", "original_max_position_embeddings", "low_freq_factor", "high_freq_factor"),
-}
-# Kinds of layers in which nothing attends, so that nothing rotates.
-NO_ATTENTION = {"linear_attention", "conv", "recurrent", "mamba", "mamba2", "ssm"}
-# Families whose layers with full attention do not rotate where others slide a window.
-NOPE_ON_FULL = {"cohere2", "exaone4"}
-# Families whose scores take the temperature of mscale_all_dim, squared, besides that on cosines and sines.
-SOFTMAX_TEMPERATURE = {"deepseek_v2", "deepseek_v3", "deepseek_v32", "mistral4", "kimi_k2", "longcat_flash"}
-# Every how many layers one attends in full, where the class and not the file says it.
-FULL_EVERY = {"gemma3_text": 6, "gemma3n_text": 5, "olmo3": 4}
-# Models that are no rotary models: how position enters, by their model_type.
-ALIBI = {"bloom"}
-LEARNED = {
-    "gpt2": 0, "gpt_neo": 0, "gpt_bigcode": 0, "openai-gpt": 0, "bert": 0, "distilbert": 0, "electra": 0,
-    "albert": 0, "opt": 2, "bart": 2, "mbart": 2, "roberta": None, "xlm-roberta": None, "camembert": None,
-}  # fmt: skip
-T5 = {"t5", "mt5", "umt5", "longt5", "switch_transformers"}
-
-
-@cache
-def families() -> dict[str, Any]:
-    """The defaults of each ``model_type``: its layout, and the block of frequencies its class assumes."""
-    text = resources.files("posbook.practice").joinpath("data/rope_families.json").read_text("utf-8")
-    return json.loads(text)["families"]
-
-
-@cache
-def released_bases() -> dict[str, set[float]]:
-    """The bases that released files give, by ``model_type``; those of class defaults are not counted."""
-    text = resources.files("posbook.practice").joinpath("data/rope_configs.jsonl").read_text("utf-8")
-    bases: dict[str, set[float]] = {}
-    for record in map(json.loads, text.splitlines()):
-        base = record["config"].get("rope_theta")
-        if base and record["trust"] in ("as-found", "converted"):
-            bases.setdefault(record["config"]["model_type"], set()).add(float(base))
-    return bases
 
 
 # --- what comes out ----------------------------------------------------------------------------------------
@@ -353,17 +199,17 @@ class _Reader:
     def model(self) -> Model:
         raw, outer = self.raw, self.raw.get("model_type")
         for _ in range(3):  # a multimodal file keeps the text model one or two levels down
-            inner = next((raw[key] for key in NESTED if isinstance(raw.get(key), dict)), None)
-            if inner is None or _first(raw, WIDTH) is not None:
+            inner = next((raw[key] for key in schema.NESTED if isinstance(raw.get(key), dict)), None)
+            if inner is None or _first(raw, schema.WIDTH) is not None:
                 break
             raw = inner
-        self.raw, self.config = raw, _validated(Config, raw, "")
+        self.raw, self.config = raw, _validated(schema.Config, raw, "")
         self.model_type = self.config.model_type or (outer if isinstance(outer, str) else None) or "unknown"
-        if self.model_type not in families() and f"{self.model_type}_text" in families():
+        if self.model_type not in schema.families() and f"{self.model_type}_text" in schema.families():
             self.model_type += "_text"
-        self.family = families().get(self.model_type)
-        self.length = self.one(LENGTH)
-        self.count = self.one(LAYERS)
+        self.family = schema.families().get(self.model_type)
+        self.length = self.one(schema.LENGTH)
+        self.count = self.one(schema.LAYERS)
         groups = self.other_scheme() or self.rotary()
         return Model(self.model_type, tuple(groups), tuple(self.found), self.count, self.length)
 
@@ -381,13 +227,13 @@ class _Reader:
     def other_scheme(self) -> list[Group]:
         config, kind = self.config, self.model_type
         everything = tuple(range(self.count or 0))
-        heads = self.one(HEADS)
-        alibi = config.alibi or (config.attn_config or {}).get("alibi") or kind in ALIBI
+        heads = self.one(schema.HEADS)
+        alibi = config.alibi or (config.attn_config or {}).get("alibi") or kind in schema.ALIBI
         if alibi or config.position_embedding_type == "alibi":
             if heads is None:
                 raise Unusable("ALiBi needs a slope for each head, and no number of heads is given")
             return [Group(everything, scheme="alibi", rope_type="none", heads=heads)]
-        if kind in T5:
+        if kind in schema.T5:
             buckets, distance = config.relative_attention_num_buckets, config.relative_attention_max_distance
             if buckets is None or distance is None:
                 self.say(
@@ -403,8 +249,8 @@ class _Reader:
                     max_distance=distance or 128,
                 )
             ]
-        if kind in LEARNED and config.position_embedding_type in (None, "absolute"):
-            offset = LEARNED[kind]
+        if kind in schema.LEARNED and config.position_embedding_type in (None, "absolute"):
+            offset = schema.LEARNED[kind]
             if offset is None:  # RoBERTa's rows begin after that of the padding
                 offset = (config.pad_token_id if config.pad_token_id is not None else 1) + 1
                 usable = None if self.length is None else self.length - offset
@@ -444,7 +290,7 @@ class _Reader:
             groups[group] = replace(known, layers=tuple(sorted((*known.layers, *layers))), kinds=kinds)
         return list(groups.values())
 
-    def blocks(self) -> dict[str | None, Rope | None]:
+    def blocks(self) -> dict[str | None, schema.Rope | None]:
         """The blocks by kind of layer, or one under None; empty where the file has no key of rotation."""
         config = self.config
         new, old = config.rope_parameters, config.rope_scaling
@@ -455,7 +301,7 @@ class _Reader:
         which, values = ("rope_parameters", new) if new else ("rope_scaling", old)
         values = values or {}
         nested = values and all(value is None or isinstance(value, dict) for value in values.values())
-        base = self.one(BASE)
+        base = self.one(schema.BASE)
         self.nested = bool(nested)
         if nested:
             return {
@@ -469,20 +315,20 @@ class _Reader:
         if local is None and self.per_layer_defaults() and not values.get("rope_theta"):
             local = self.family["rope"].get("sliding_attention", {}).get("rope_theta")
         if config.compress_rope_theta:
-            plain = Rope(rope_theta=flat.rope_theta, partial_rotary_factor=flat.partial_rotary_factor)
+            plain = _unscaled(flat, flat.rope_theta)
             # The released code keeps the temperature of the compressed layers at 1.
             changes = {"rope_theta": config.compress_rope_theta, "attention_factor": 1.0}
             return {"main": plain, "compress": flat.model_copy(update=changes)}
         if local is not None:
-            plain = Rope(rope_theta=local, partial_rotary_factor=flat.partial_rotary_factor)
+            plain = _unscaled(flat, local)
             return {"sliding_attention": plain, "full_attention": flat}
         return {None: flat}
 
     def per_layer_defaults(self) -> bool:
         return bool(self.family) and "sliding_attention" in self.family["rope"]
 
-    def block(self, values: dict[str, Any], where: str, outer_base: float | None) -> Rope:
-        rope = _validated(Rope, values, where)
+    def block(self, values: dict[str, Any], where: str, outer_base: float | None) -> schema.Rope:
+        rope = _validated(schema.Rope, values, where)
         if rope.rope_type and rope.type and rope.rope_type != rope.type:
             self.say("D1", "error", f"rope_type {rope.rope_type!r} and type {rope.type!r}: rope_type wins in "
                      "transformers, type in others")  # fmt: skip
@@ -496,9 +342,9 @@ class _Reader:
         self.unknown_keys(rope, where)
         return rope if rope.rope_theta is not None else rope.model_copy(update={"rope_theta": outer_base})
 
-    def unknown_keys(self, rope: Rope, where: str) -> None:
+    def unknown_keys(self, rope: schema.Rope, where: str) -> None:
         extra = rope.model_extra or {}
-        known = [name for name in Rope.model_fields if name not in extra]
+        known = [name for name in schema.Rope.model_fields if name not in extra]
         for key, value in extra.items():
             if key == "attn_factor":
                 full = scaling.yarn_temperature(rope.factor or 1)
@@ -553,8 +399,8 @@ class _Reader:
         if isinstance(pattern, str):
             return lambda i: pattern[i % len(pattern)] in "Gg"
         every = pattern
-        if every is None and self.model_type in FULL_EVERY:
-            every = FULL_EVERY[self.model_type]
+        if every is None and self.model_type in schema.FULL_EVERY:
+            every = schema.FULL_EVERY[self.model_type]
             self.say(
                 "D7", "warning", f"no layer_types: every {every}th layer attends in full, as the class has it"
             )
@@ -574,16 +420,16 @@ class _Reader:
             self.say("D7", "error", f"no_rope_layers has {len(rotates)} entries for {len(labels)} layers")
         return [label if on else "no_rope" for label, on in zip(labels, rotates, strict=False)]
 
-    def still(self, label: str | None, blocks: dict[str | None, Rope | None]) -> bool:
+    def still(self, label: str | None, blocks: dict[str | None, schema.Rope | None]) -> bool:
         """Whether layers of this kind do not rotate."""
-        if label in NO_ATTENTION or label == "no_rope":
+        if label in schema.NO_ATTENTION or label == "no_rope":
             return True
-        if label == "full_attention" and self.model_type in NOPE_ON_FULL:
+        if label == "full_attention" and self.model_type in schema.NOPE_ON_FULL:
             self.say("D7", "note", "layers with full attention do not rotate, those with a window do")
             return True
         return label in blocks and blocks[label] is None
 
-    def group(self, label: str | None, blocks: dict[str | None, Rope | None]) -> Group:
+    def group(self, label: str | None, blocks: dict[str | None, schema.Rope | None]) -> Group:
         if self.still(label, blocks):
             return Group(scheme="none", rope_type="none")
         rope = self.entry(label, blocks)
@@ -594,7 +440,7 @@ class _Reader:
         if base is None:
             base = defaults.get("rope_theta", 10_000.0)
             whose = f"what {self.model_type} has by default" if self.family else "what most readers assume"
-            others = sorted(released_bases().get(self.model_type, set()) - {base})
+            others = sorted(schema.released_bases().get(self.model_type, set()) - {base})
             seen = (
                 f"; released files of this family have {', '.join(map(_plain, others))} too" if others else ""
             )
@@ -620,21 +466,21 @@ class _Reader:
                      f"and there are {rotary_dim // 2} pairs")  # fmt: skip
         return self.scaled(group, rope, where)
 
-    def entry(self, label: str | None, blocks: dict[str | None, Rope | None]) -> Rope:
+    def entry(self, label: str | None, blocks: dict[str | None, schema.Rope | None]) -> schema.Rope:
         if not blocks:
-            return Rope()
+            return schema.Rope()
         if label in blocks:
             return blocks[label]
         if None in blocks:
             flat = blocks[None]
             # OLMo 3 scales only the layers that attend in full.
             if label == "sliding_attention" and self.per_layer_defaults():
-                return Rope(rope_theta=flat.rope_theta, partial_rotary_factor=flat.partial_rotary_factor)
+                return _unscaled(flat, flat.rope_theta)
             return flat
         kinds = ", ".join(str(kind) for kind in blocks)
         if self.family and label in (self.family["rope"] or {}):
             self.say("D7", "warning", f"no entry for {label} among {kinds}: the class's default is used")
-            return Rope()
+            return schema.Rope()
         self.say("D7", "error", f"no entry for layers of kind {label} among {kinds}: the first is used")
         return next(rope for rope in blocks.values() if rope is not None)
 
@@ -644,32 +490,31 @@ class _Reader:
             return rope.get(label) or rope.get("full_attention") or {}
         return rope
 
-    def rope_type(self, rope: Rope, where: str) -> str:
+    def rope_type(self, rope: schema.Rope, where: str) -> str:
         kind = rope.rope_type or rope.type or "default"
-        if kind in OTHER_NAMES:
-            self.say(
-                "D3", "note", f"rope_type {kind!r}{where} is read as {OTHER_NAMES[kind]!r}; others stop at it"
-            )
-            kind = OTHER_NAMES[kind]
-        if kind not in TYPES:
-            near = difflib.get_close_matches(kind, TYPES, 1)
+        if kind in schema.OTHER_NAMES:
+            meant = schema.OTHER_NAMES[kind]
+            self.say("D3", "note", f"rope_type {kind!r}{where} is read as {meant!r}; others stop at it")
+            kind = meant
+        if kind not in schema.TYPES:
+            near = difflib.get_close_matches(kind, schema.TYPES, 1)
             hint = f" ({near[0]!r} is meant?)" if near else ""
             self.say(
                 "D3", "error", f"rope_type {kind!r}{where} is not known{hint}: the frequencies are unscaled"
             )
             kind = "default"
-        missing = [name for name in NEEDS.get(kind, ()) if getattr(rope, name) is None]
+        missing = [name for name in schema.NEEDS.get(kind, ()) if getattr(rope, name) is None]
         lists = [name for name in missing if name in ("short_factor", "long_factor")]
         if lists:
             raise Unusable(f"rope_type {kind!r}{where} needs {' and '.join(lists)}")
         return kind
 
     def widths(
-        self, label: str | None, rope: Rope, kind: str, defaults: dict[str, Any], where: str
+        self, label: str | None, rope: schema.Rope, kind: str, defaults: dict[str, Any], where: str
     ) -> tuple[int, int, float]:
         """Features of a head, how many of them rotate, and the part of a proportional head that turns."""
         config = self.config
-        width, heads = self.one(WIDTH), self.one(HEADS)
+        width, heads = self.one(schema.WIDTH), self.one(schema.HEADS)
         head_dim = config.head_dim
         if label == "full_attention" and config.global_head_dim:
             head_dim = config.global_head_dim
@@ -709,7 +554,7 @@ class _Reader:
                 f"head_dim {head_dim} is not hidden_size/heads {_plain(width / heads)}: head_dim holds",
             )
         partial = rope.partial_rotary_factor
-        outer = self.one(PARTIAL)
+        outer = self.one(schema.PARTIAL)
         if partial is not None and outer is not None and partial != outer:
             self.say("D1", "error", f"partial_rotary_factor {outer} at the top level, {partial} inside")
         partial = partial or outer
@@ -740,7 +585,7 @@ class _Reader:
 
     # --- scaling ---
 
-    def scaled(self, group: Group, rope: Rope, where: str) -> Group:
+    def scaled(self, group: Group, rope: schema.Rope, where: str) -> Group:
         kind = group.rope_type
         if kind == "dynamic" and rope.alpha is not None:
             dim = group.rotary_dim
@@ -785,7 +630,7 @@ class _Reader:
             return self.longrope(group, rope, factor, where)
         return group
 
-    def trained(self, kind: str, rope: Rope, where: str) -> int | None:
+    def trained(self, kind: str, rope: schema.Rope, where: str) -> int | None:
         inside, outside = rope.original_max_position_embeddings, self.config.original_max_position_embeddings
         if kind not in ("yarn", "llama3", "longrope"):
             if kind == "dynamic" and self.length is None:
@@ -811,7 +656,7 @@ class _Reader:
             )
         return trained
 
-    def yarn(self, group: Group, rope: Rope, where: str) -> Group:
+    def yarn(self, group: Group, rope: schema.Rope, where: str) -> Group:
         attention, softmax = scaling.yarn_temperature(group.factor), 1.0
         both = rope.mscale and rope.mscale_all_dim
         if both:
@@ -823,7 +668,7 @@ class _Reader:
             )
         if rope.attention_factor is not None:
             attention = rope.attention_factor
-        if self.model_type not in SOFTMAX_TEMPERATURE:
+        if self.model_type not in schema.SOFTMAX_TEMPERATURE:
             softmax = 1.0
         elif rope.mscale_all_dim:
             softmax = scaling.yarn_temperature(group.factor, rope.mscale_all_dim) ** 2
@@ -844,7 +689,7 @@ class _Reader:
             softmax_factor=softmax,
         )
 
-    def longrope(self, group: Group, rope: Rope, factor: float | None, where: str) -> Group:
+    def longrope(self, group: Group, rope: schema.Rope, factor: float | None, where: str) -> Group:
         pairs = group.rotary_dim // 2
         for name in ("short_factor", "long_factor"):
             if len(getattr(rope, name)) != pairs:
@@ -868,6 +713,10 @@ class _Reader:
             long_factor=tuple(rope.long_factor),
             attention_factor=attention,
         )
+
+
+def _unscaled(rope: schema.Rope, base: float | None) -> schema.Rope:
+    return schema.Rope(rope_theta=base, partial_rotary_factor=rope.partial_rotary_factor)
 
 
 def _first(raw: dict[str, Any], names: tuple[str, ...]) -> Any:

@@ -14,7 +14,7 @@ mistakes that people make, :func:`assert_matches` is for test suites.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float
@@ -77,7 +77,7 @@ def identify(fn: Rotation, *, dim: int) -> Report:
     found: list[Finding] = []
     first, second = _one_hot(fn, dim)
     first, second, permutation, offset = _start(first, second, found)
-    pairs, turns, lengths, still = _pairs(first, second)
+    pairs, turns, lengths = _pairs(first, second)
     layout, width = _layout(pairs, dim)
     order = sorted(pairs)
     direction = 1
@@ -109,7 +109,7 @@ def identify(fn: Rotation, *, dim: int) -> Report:
         (),
     )
     found += _behaviour(fn, report)
-    return Report(**{**report.__dict__, "findings": tuple(found)})
+    return replace(report, findings=tuple(found))
 
 
 def assert_matches(fn: Rotation, group: Group, *, length: int | None = None) -> None:
@@ -202,16 +202,16 @@ def _pairs(first: Tensor, second: Tensor):
     away = relative - torch.diag(relative.diagonal())
     partner = away.abs().argmax(dim=1)
     turned = away.abs().max(dim=1).values > SEEN
-    pairs, angles, lengths, still = [], {}, {}, []
+    pairs, angles, lengths = [], {}, {}
     for a in range(len(first)):
         b = int(partner[a])
         if not turned[a] or int(partner[b]) != a:
-            still.append(a)
-        elif a < b:
+            continue
+        if a < b:
             pairs.append((a, b))
             angles[a, b] = math.atan2(relative[a, b], relative[a, a])
             lengths[a, b] = math.hypot(second[a, a], second[a, b])
-    return pairs, angles, lengths, still
+    return pairs, angles, lengths
 
 
 def _layout(pairs: list[tuple[int, int]], dim: int) -> tuple[str, int]:
@@ -228,7 +228,7 @@ def _layout(pairs: list[tuple[int, int]], dim: int) -> tuple[str, int]:
 
 @torch.no_grad()
 def _behaviour(fn: Rotation, report: Report) -> list[Finding]:
-    """What a function does besides turning: along which axis, by which positions, how exactly, from which past."""
+    """What a function does besides turning: along which axis, by which positions, from which past."""
     found = []
     generator = torch.Generator().manual_seed(0)
     dim = report.dim
@@ -322,8 +322,8 @@ def _compare(report: Report, group: Group, length: int | None) -> list[Finding]:
             Finding(
                 "R2",
                 "error",
-                f"turns {names[report.layout]}, and this family stores {names[group.layout]}: permute the rows of "
-                "the query and key projections, or turn the other way of pairing",
+                f"turns {names[report.layout]}, and this family stores {names[group.layout]}: permute the rows "
+                "of the query and key projections, or pair the other way",
             )
         )
     if report.direction < 0:
@@ -444,8 +444,6 @@ def _mistakes(group: Group, length: int | None):
 
 
 def _scaled(group: Group, theta: Tensor, length: int | None) -> Tensor:
-    from dataclasses import replace
-
     return replace(group, base=float(10_000)).frequencies(length)
 
 

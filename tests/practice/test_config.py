@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from posbook import alibi, frequencies, scaling
-from posbook.practice import config
+from posbook.practice import config, schema
 from posbook.practice.findings import SECTIONS
 
 ROOT = Path(__file__).parents[2]
@@ -325,7 +325,7 @@ def test_whatever_the_file_holds_it_is_read_or_refused(data):
     for key in ("rope_parameters", "rope_scaling"):
         if isinstance(values.get(key), dict) and data.draw(st.booleans()):
             place = values[key]
-    keys = [*place, *config.Config.model_fields, *config.Rope.model_fields]
+    keys = [*place, *schema.Config.model_fields, *schema.Rope.model_fields]
     place[data.draw(st.sampled_from(keys))] = data.draw(anything)
     try:
         model = config.read(values)
