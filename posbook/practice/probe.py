@@ -322,8 +322,8 @@ def _compare(report: Report, group: Group, length: int | None) -> list[Finding]:
             Finding(
                 "R2",
                 "error",
-                f"turns {names[report.layout]}, and this family stores {names[group.layout]}: permute the rows "
-                "of the query and key projections, or pair the other way",
+                f"turns {names[report.layout]}, and this family stores {names[group.layout]}: permute the "
+                "rows of the query and key projections, or pair the other way",
             )
         )
     if report.direction < 0:

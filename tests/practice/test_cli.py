@@ -1,0 +1,132 @@
+r"""The command tells a person and a script the same, and ends with a code that says how bad it is."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from posbook import frequencies
+from posbook.practice import config
+from posbook.practice.cli import app
+
+LLAMA = {
+    "model_type": "llama",
+    "hidden_size": 512,
+    "num_attention_heads": 8,
+    "num_hidden_layers": 4,
+    "rope_theta": 10_000.0,
+    "max_position_embeddings": 4096,
+}
+
+
+@pytest.fixture
+def run():
+    return lambda *arguments, **options: CliRunner().invoke(app, [str(a) for a in arguments], **options)
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "config.json"
+
+    def write(**changes):
+        path.write_text(json.dumps(LLAMA | changes), "utf-8")
+        return path
+
+    return write
+
+
+def test_a_clean_file_is_explained_and_ends_with_0(run, file):
+    result = run("explain", file())
+    assert result.exit_code == 0
+    for words in ("llama", "4 layers", "0–3", "64 of 64 features, halves", "10000", "Nothing found"):
+        assert words in result.output
+
+
+def test_a_finding_that_is_an_error_ends_with_1_and_is_told(run, file):
+    result = run("explain", file(rope_parameters={"rope_theta": 5e5}))
+    assert result.exit_code == 1
+    assert "D1 error" in result.output
+    assert "readers disagree" in result.output
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", "{}", '{"rope_theta": NaN}', json.dumps(LLAMA | {"num_attention_heads": 0})]
+)
+def test_unusable_input_ends_with_2_and_one_line(run, tmp_path, text):
+    path = tmp_path / "config.json"
+    path.write_text(text, "utf-8")
+    result = run("explain", path)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("arguments", [["no_such.json"], ["config.json", "--length", "0"]])
+def test_what_is_not_there_ends_with_2_too(run, file, monkeypatch, arguments):
+    monkeypatch.chdir(file().parent)
+    assert run("explain", *arguments).exit_code == 2
+
+
+def test_json_holds_what_reading_the_file_gives(run, file):
+    path = file(rope_scaling={"type": "dynamic", "factor": 2.0})
+    data = json.loads(run("explain", path, "--json", "--length", 8192).stdout)
+    (group,) = config.read(path).groups
+    assert data["groups"][0]["frequencies"] == group.frequencies(8192).tolist()
+    assert data["findings"][0]["code"] == "D9"
+    assert data["findings"][0]["section"].startswith("use/porting.html#")
+
+
+def test_standard_input_is_read(run):
+    assert run("explain", "-", input=json.dumps(LLAMA)).exit_code == 0
+    assert run("explain", "-", input="/etc/passwd").exit_code == 2
+
+
+def test_the_figure_is_drawn(run, file, tmp_path):
+    out = tmp_path / "turns.svg"
+    assert run("explain", file(), "--figure", out).exit_code == 0
+    assert "Turns that each pair of llama completes" in out.read_text("utf-8")
+    assert run("explain", file(), "--figure", tmp_path / "turns.png").exit_code == 2
+
+
+RIGHT = """
+from posbook import frequencies, rotary
+def turn(x, at):
+    theta = frequencies.geometric({dim}, base={base})
+    return rotary.rotate(x, frequencies.angles(at, theta), layout="halves")
+"""
+
+
+@pytest.mark.parametrize("base, code", [(10_000, 0), (500_000, 1)])
+def test_a_function_is_identified_and_compared(run, file, tmp_path, monkeypatch, base, code):
+    (tmp_path / f"ours_{base}.py").write_text(RIGHT.format(dim=64, base=base), "utf-8")
+    monkeypatch.chdir(tmp_path)
+    result = run("identify", f"ours_{base}:turn", "--dim", 64, "--config", file())
+    assert result.exit_code == code
+    assert "halves, 64 of 64 features" in result.output
+    assert ("base 500000, and 10000 is asked for" in result.output) == (code == 1)
+    data = json.loads(run("identify", f"ours_{base}:turn", "--dim", 64, "--json").stdout)
+    expected = frequencies.geometric(64, base)
+    torch.testing.assert_close(
+        torch.tensor(data["frequencies"], dtype=torch.float64), expected, rtol=1e-5, atol=0
+    )
+
+
+@pytest.mark.parametrize("name", ["nothing", "no_such_module:f", "math:no_such", "math:pi"])
+def test_a_function_that_is_not_there_ends_with_2(run, name):
+    assert run("identify", name, "--dim", 64).exit_code == 2
+
+
+def test_the_command_starts_as_a_module_and_leaves_no_traceback(tmp_path):
+    command = [
+        sys.executable,
+        "-c",
+        "from posbook.practice.cli import main; main()",
+        "explain",
+        "missing.json",
+    ]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.strip() == "missing.json: No such file or directory"
