@@ -51,7 +51,9 @@ def rotate(
     work = torch.float64 if x.dtype == torch.float64 else torch.float32
     angles = angles.to(torch.float64)
     cos, sin = angles.cos().to(x.device, work), angles.sin().to(x.device, work)
-    if x.is_cpu and x.numel() > _BLOCK and has_values(x) and not (x.requires_grad or angles.requires_grad):
+    # Many short sequences are as many small blocks, and slower than the formula.
+    large = x.numel() > _BLOCK and x.shape[-2] * width > _BLOCK // 32
+    if x.is_cpu and large and has_values(x) and not (x.requires_grad or angles.requires_grad):
         return _rotate_in_blocks(x, cos, sin, layout, width)
 
     members = _MEMBERS[layout]
