@@ -28,7 +28,7 @@ Rotation = Callable[[Tensor, Tensor], Tensor]
 
 SAME = 1e-5  # relative: a float32 function against float64
 SEEN = 1e-9  # a sine below this, at position 1, is none: no pair is that slow
-LATE = 4096  # where precision is looked at
+LATE = 4096  # half the length of the long call that should leave no trace
 
 
 @dataclass(frozen=True)
@@ -263,7 +263,7 @@ def _behaviour(fn: Rotation, report: Report) -> list[Finding]:
     except (ValueError, IndexError, RuntimeError) as error:
         found.append(Finding("R9", "warning", f"positions other than 0, 1, 2 … are refused: {error}"[:200]))
 
-    found += _precision(fn, report, rows)
+    found += _precision(fn, report)
     early = _call(fn, x, torch.arange(5))
     long = rows.expand(1, 1, 2 * LATE, dim)
     try:
@@ -281,10 +281,9 @@ def _behaviour(fn: Rotation, report: Report) -> list[Finding]:
     return found
 
 
-def _precision(fn: Rotation, report: Report, rows: Tensor) -> list[Finding]:
+def _precision(fn: Rotation, report: Report) -> list[Finding]:
     found = []
     x = torch.ones(1, 1, 6, report.dim)
-    at = torch.arange(255, 261)
     for dtype in (torch.bfloat16, torch.float16):
         start = 255 if dtype == torch.bfloat16 else 2047
         at = torch.arange(start, start + 6)
@@ -400,7 +399,7 @@ def _mistakes(group: Group, length: int | None):
     if group.base != 10_000:
         yield (
             f"base 10000, and {group.base:.10g} is asked for",
-            _scaled(group, frequencies.geometric(group.rotary_dim, 10_000.0), length),
+            replace(group, base=10_000.0).frequencies(length),
         )
         yield "base 10000 and no scaling", frequencies.geometric(group.rotary_dim, 10_000.0)
     if group.rotary_dim != group.head_dim:
@@ -441,10 +440,6 @@ def _mistakes(group: Group, length: int | None):
     if group.rope_type == "dynamic":
         yield "the base of the trained length, whatever the length", plain
         yield f"static: NTK-aware by {factor:g} at every length", scaling.ntk(plain, factor)
-
-
-def _scaled(group: Group, theta: Tensor, length: int | None) -> Tensor:
-    return replace(group, base=float(10_000)).frequencies(length)
 
 
 def _yarn_mistakes(group: Group, plain: Tensor):
