@@ -68,7 +68,8 @@ def _rotate_in_blocks(x: Tensor, cos: Tensor, sin: Tensor, layout: str, width: i
     # only the result is allocated, and each block of rows is finished while it lies in cache.
     result = torch.empty_like(x)
     result[..., width:] = x[..., width:]
-    turn = torch.complex(cos, sin) if layout == "interleaved" else torch.cat((cos, cos), dim=-1)
+    half = width // 2
+    turn = torch.complex(cos, sin) if layout == "interleaved" else cos
     turn, sin = turn.expand(*x.shape[:-1], -1), sin.expand(*x.shape[:-1], -1)
     rows = max(1, _BLOCK // width)
     for *row, start in itertools.product(*map(range, x.shape[:-2]), range(0, x.shape[-2], rows)):
@@ -78,9 +79,10 @@ def _rotate_in_blocks(x: Tensor, cos: Tensor, sin: Tensor, layout: str, width: i
             turned = torch.view_as_complex(block.contiguous().unflatten(-1, (-1, 2))) * turn[at]
             into.copy_(torch.view_as_real(turned).flatten(-2))
         else:
-            turned = torch.mul(block, turn[at], out=into if into.dtype == block.dtype else None)
-            turned[:, : width // 2].addcmul_(block[:, width // 2 :], sin[at], value=-1)
-            turned[:, width // 2 :].addcmul_(block[:, : width // 2], sin[at])
+            turned = into if into.dtype == block.dtype else torch.empty_like(block)
+            a, b = block[:, :half], block[:, half:]
+            torch.mul(a, turn[at], out=turned[:, :half]).addcmul_(b, sin[at], value=-1)
+            torch.mul(b, turn[at], out=turned[:, half:]).addcmul_(a, sin[at])
             into.copy_(turned)  # onto itself, and free, where no dtype changes
     return result
 
