@@ -140,6 +140,6 @@ figures.publish(
             for name, slowed in maps.items()
             for i, place in enumerate(places)
         },
-        "spread": 2**0.5,
+        "far": int(places[-1]),
     },
 )
