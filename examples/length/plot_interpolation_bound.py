@@ -60,7 +60,9 @@ rope, query = figures.colour("rope"), figures.colour("query")
 above.plot(fine, score(worst, fine), color=rope, zorder=3)
 above.plot(whole, score(worst, whole), color=figures.colour("muted"), linewidth=1.4, linestyle=(0, (4, 2)))
 above.plot(whole, score(worst, whole), "o", color=figures.colour("ink"), markersize=8, zorder=4)
-above.plot(torch.arange(57) / 8, score(worst, torch.arange(57) / 8), "o", color=query, markersize=3.6, zorder=5)
+above.plot(
+    torch.arange(57) / 8, score(worst, torch.arange(57) / 8), "o", color=query, markersize=3.6, zorder=5
+)
 above.set_ylim(trivial - 11.5, trivial + 2)
 above.text(0, trivial + 0.6, "distances in training", color=figures.colour("ink"), weight="bold")
 above.text(0, trivial - 0.6, "with interpolation, by 8", color=query, weight="bold")

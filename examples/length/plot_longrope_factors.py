@@ -1,6 +1,6 @@
 r"""
-Factors found by search, and pairs that stand still
-===================================================
+A list of factors, and pairs that stand still
+=============================================
 
 Above, the factors by which Phi-4-mini slows its pairs for long texts, beside three rules.
 Below, the wavelengths of the layers of Gemma 4 that see the whole text: a quarter of the pairs turn, and all of
@@ -32,7 +32,7 @@ theta = frequencies.geometric(phi.rotary_dim, phi.base)
 factors = torch.tensor(phi.long_factor, dtype=torch.float64)
 factor = 131_072 // phi.trained_length
 slower = {
-    "searched": factors,
+    "listed": factors,
     "interpolation": torch.full_like(theta, factor),
     "ntk": theta / scaling.ntk(theta, factor),
     "yarn": theta / scaling.yarn(theta, factor, phi.trained_length),
@@ -41,7 +41,7 @@ never = frequencies.turns(theta, phi.trained_length) < 1
 steps = factors[1:32] / factors[:31]
 
 # %%
-# The geometric rule that meets the searched factors at pairs 0 and 31.
+# The geometric rule that meets the listed factors at pairs 0 and 31.
 
 rule = factors[31] ** (torch.arange(32) / 31)
 off = (factors[:32] / rule - 1).abs().max().item()
@@ -70,13 +70,15 @@ for x, y, name, role, side in (
     (0, 34, "position interpolation", "past", "left"),
     (36.5, 6.6, "NTK-aware", "future", "left"),
     (13, 0.63, "YaRN, as released", "position", "left"),
-    (17, 9, "Phi-4-mini, searched", "accent", "right"),
+    (17, 9, "the list of Phi-4-mini", "accent", "right"),
 ):
     above.text(x, y, name, color=figures.colour(role), weight="bold", ha=side, va="bottom")
-above.text(40.7, 0.64, "less than one turn\nin training", color=figures.colour("muted"), ha="center", va="bottom")
+above.text(
+    40.7, 0.64, "less than one turn\nin training", color=figures.colour("muted"), ha="center", va="bottom"
+)
 above.set_xlabel("pair, from the fastest to the slowest")
 above.set_ylabel("slowed by")
-above.set_title(f"For {factor} times the length: rules, and a search")
+above.set_title(f"For {factor} times the length: three rules and a list")
 
 numbers = torch.arange(len(turning))
 below.plot(numbers, all_waves, color=figures.colour("rope"), linewidth=1.6, zorder=2)

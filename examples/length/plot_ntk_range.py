@@ -82,7 +82,11 @@ below.set_yscale("log")
 below.set_ylim(0.7, 30_000)
 below.set_xlim(-1, 64)
 below.set_xticks([0, 1, 8, 16, 32, 48, 63], ["0", "", "8", "16", "32", "48", "63"])
-for x, y, name in ((13, 1.25, "position interpolation"), (2, 60, "NTK-aware"), (3, 3300, "YaRN, as released")):
+for x, y, name in (
+    (13, 1.25, "position interpolation"),
+    (2, 60, "NTK-aware"),
+    (3, 3300, "YaRN, as released"),
+):
     below.text(x, y, name, color=figures.colour(looks[name][0]), weight="bold", va="bottom")
 below.set_xlabel("pair")
 below.set_ylabel("tokens until one radian behind")

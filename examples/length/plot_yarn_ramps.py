@@ -50,7 +50,9 @@ above.set_yticks([0, 0.5, 1])
 above.set_ylabel("share kept")
 above.set_title("The share of its pace that a pair keeps")
 above.text(46, 0.42, "as released:\nby the pair's number", color=purple, weight="bold", va="bottom")
-above.text(19.4, 0.42, "in the paper:\nby the turns", color=figures.colour("muted"), weight="bold", ha="right")
+above.text(
+    19.4, 0.42, "in the paper:\nby the turns", color=figures.colour("muted"), weight="bold", ha="right"
+)
 for i, text, side in ((first, "32 turns", "right"), (last - 1, "1 turn", "left")):
     above.axvline(i, color=figures.colour("axis"), linewidth=1.2, linestyle=(0, (1, 1.2)), zorder=1)
     lean = 0.6 if side == "left" else -0.6
