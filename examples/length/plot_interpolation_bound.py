@@ -39,8 +39,8 @@ def score(h, distances):
 fine, whole = torch.linspace(0, 7, 561, dtype=torch.float64), torch.arange(8)
 
 # %%
-# The bound beyond the trained range has nothing to do with that range: it holds at every distance. Nor does it
-# say more than that each term is at most 1.
+# The bound beyond the trained range has nothing to do with that range: it holds at every distance. Nor does
+# it say more than that each term is at most 1.
 
 sums = torch.cat(
     [
@@ -98,11 +98,12 @@ below.set_title("Two bounds, and how large a score can be")
 
 figures.publish(
     fig,
-    alt="Above, a score over distances 0 to 7: dots at whole distances, joined by dashed straight lines, and a "
-    "curve through them with smaller dots at every eighth, which leaves the lines by at most half of the "
-    "largest term. Below, sizes over distances 1 to 65 536 on logarithmic axes: the bound for extrapolation "
-    "falls from thousands to some two hundred, within the trained distances already; the largest score there "
-    "is, 64, lies below it; and the largest miss between two distances far below, at one half.",
+    alt="Above, a score over distances 0 to 7: dots at whole distances, joined by dashed straight lines, "
+    "and a curve through them with smaller dots at every eighth, which leaves the lines by at most "
+    "half of the largest term. Below, sizes over distances 1 to 65 536 on logarithmic axes: the bound "
+    "for extrapolation falls from thousands to some two hundred, within the trained distances already; "
+    "the largest score there is, 64, lies below it; and the largest miss between two distances far "
+    "below, at one half.",
     numbers={
         "half": half,
         "printed": printed,

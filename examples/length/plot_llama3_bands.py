@@ -71,10 +71,10 @@ below.set_title("Sixteen times the length, slowed by eight")
 
 figures.publish(
     fig,
-    alt="Above, 64 pairs by wavelength: 29 with wavelengths below 2048 tokens are kept, 6 between 2048 and 8192 "
-    "fall from 1 to an eighth, 29 longer ones are slowed by 8. Below, turns of these 29 at the end of a text, on "
-    "a logarithmic axis: at 8192 tokens below one for all; at 131 072 tokens, slowed by 8, twice as much; not "
-    "slowed, sixteen times as much.",
+    alt="Above, 64 pairs by wavelength: 29 with wavelengths below 2048 tokens are kept, 6 between 2048 and "
+    "8192 fall from 1 to an eighth, 29 longer ones are slowed by 8. Below, turns of these 29 at the "
+    "end of a text, on a logarithmic axis: at 8192 tokens below one for all; at 131 072 tokens, slowed "
+    "by 8, twice as much; not slowed, sixteen times as much.",
     numbers={
         "kept": int(keep.sum()),
         "between": int(between.sum()),

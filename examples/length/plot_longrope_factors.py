@@ -3,8 +3,8 @@ A list of factors, and pairs that stand still
 =============================================
 
 Above, the factors by which Phi-4-mini slows its pairs for long texts, beside three rules.
-Below, the wavelengths of the layers of Gemma 4 that see the whole text: a quarter of the pairs turn, and all of
-these come round again within two hundred tokens.
+Below, the wavelengths of the layers of Gemma 4 that see the whole text: a quarter of the pairs turn, and all
+of these come round again within two hundred tokens.
 """
 
 import json
@@ -99,14 +99,15 @@ below.set_title("Gemma 4, layers that see everything")
 
 figures.publish(
     fig,
-    alt="Above, by how much each of 48 pairs is slowed for 32 times the length, on a logarithmic axis: the dots of "
-    "Phi-4-mini rise in a straight line from 1 to 32 at pair 31, stay just above 32, and end at 44 and 48; the "
-    "line of NTK-aware scaling runs below them, YaRN lower still up to its steep end. Below, wavelengths of 256 "
-    "pairs: the first 64, up to 190 tokens, turn; the others, which would reach beyond the longest text, stand "
-    "still.",
+    alt="Above, by how much each of 48 pairs is slowed for 32 times the length, on a logarithmic axis: the "
+    "dots of Phi-4-mini rise in a straight line from 1 to 32 at pair 31, stay just above 32, and end "
+    "at 44 and 48; the line of NTK-aware scaling runs below them, YaRN lower still up to its steep "
+    "end. Below, wavelengths of 256 pairs: the first 64, up to 190 tokens, turn; the others, which "
+    "would reach beyond the longest text, stand still.",
     numbers={
         "pairs": len(theta),
         "factor": factor,
+        "last_geometric": 31,
         "step": factors[1].item(),
         "geometric_off": off,
         "step_worst": (steps / steps[0] - 1).abs().max().item(),

@@ -94,12 +94,12 @@ below.set_title("Slowed a little is soon behind")
 
 figures.publish(
     fig,
-    alt="Above, turns made by pairs 46 to 63 at the end of a text on a logarithmic axis: in training less than "
-    "one, from nearly one down to a thirteenth; unchanged at eight times the length eight times that; "
-    "NTK-aware in between, above the trained dots by a factor that shrinks from 1.75 to 1 at the last pair. "
-    "Below, tokens until a pair is one radian behind: interpolation one token for the first pair, rising; "
-    "NTK-aware none for pair 0, 36 tokens for pair 1, fewer around pair 6, then rising; YaRN only from pair "
-    "21 on, above a hundred.",
+    alt="Above, turns made by pairs 46 to 63 at the end of a text on a logarithmic axis: in training less "
+    "than one, from nearly one down to a thirteenth; unchanged at eight times the length eight times "
+    "that; NTK-aware in between, above the trained dots by a factor that shrinks from 1.75 to 1 at the "
+    "last pair. Below, tokens until a pair is one radian behind: interpolation one token for the first "
+    "pair, rising; NTK-aware none for pair 0, 36 tokens for pair 1, fewer around pair 6, then rising; "
+    "YaRN only from pair 21 on, above a hundred.",
     numbers={
         "never": len(never),
         "over": int((over > 1 + 1e-12).sum()),

@@ -2,8 +2,8 @@ r"""
 YaRN has two ramps
 ==================
 
-Between the pairs that are kept and those that are slowed by the whole factor, the paper lets the share that is
-kept fall with the turns, and the released code with the pair's number.
+Between the pairs that are kept and those that are slowed by the whole factor, the paper lets the share that
+is kept fall with the turns, and the released code with the pair's number.
 """
 
 import matplotlib.pyplot as plt
@@ -73,11 +73,11 @@ below.set_title("Released over paper")
 usual, wide = faster[SETTINGS[0]], faster[SETTINGS[1]]
 figures.publish(
     fig,
-    alt="Two panels over 64 pairs. Above, the share of its pace that each pair keeps: both ramps are 1 up to pair "
-    "20, where a pair makes 32 turns in 4096 tokens, and 0 from pair 46, where it makes less than one; the "
-    "released ramp falls in a straight line, the paper's steeply at first and then slowly, below it "
-    "from pair 22 on. Below, the quotient of the frequencies, a hump of up to 2.3 around pair 36, and of up to 3.1 "
-    "around pair 33 for 2048 tokens and factor 16.",
+    alt="Two panels over 64 pairs. Above, the share of its pace that each pair keeps: both ramps are 1 up "
+    "to pair 20, where a pair makes 32 turns in 4096 tokens, and 0 from pair 46, where it makes less "
+    "than one; the released ramp falls in a straight line, the paper's steeply at first and then "
+    "slowly, below it from pair 22 on. Below, the quotient of the frequencies, a hump of up to 2.3 "
+    "around pair 36, and of up to 3.1 around pair 33 for 2048 tokens and factor 16.",
     numbers={
         "first": first,
         "last": last,
