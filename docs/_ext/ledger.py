@@ -9,9 +9,9 @@ r"""The ledger: claims, each with a verdict, what it rests on, and the chapter t
     The proof renames an index, and floating-point addition is not associative. {measured}`plot_last_bit`
     :::
 
-The first paragraph is the claim, the rest its reason; `claim-last-bit` is the anchor of the entry. Verdicts are
-true, condition, false and open, and are shown in words. `{verdicts}` lists all claims of its page, folded by
-verdict and counted, so that a reader finds the false ones without a script.
+The first paragraph is the claim, the rest its reason; `claim-last-bit` is the anchor of the entry. Verdicts
+are true, condition, false and open, and are shown in words. `{verdicts}` lists all claims of its page, folded
+by verdict and counted, so that a reader finds the false ones without a script.
 """
 
 from copy import deepcopy
@@ -108,7 +108,7 @@ def fill(app, doctree):
 
 
 def line(term):
-    said = next(child for child in term if "claim-heard" in child.get("classes", ()))
+    _, _, said, _ = term.children  # verdict, space, claim, link
     words = [deepcopy(child) for child in said.children]
     link = nodes.reference("", "", *words, internal=True, refuri=f"#{term['ids'][0]}")
     return nodes.list_item("", nodes.paragraph("", "", link))
