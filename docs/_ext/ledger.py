@@ -14,7 +14,6 @@ are true, condition, false and open, and are shown in words. `{verdicts}` lists 
 by verdict and counted, so that a reader finds the false ones without a script.
 """
 
-from copy import deepcopy
 from typing import ClassVar
 
 from docutils import nodes
@@ -109,7 +108,7 @@ def fill(app, doctree):
 
 def line(term):
     _, _, said, _ = term.children  # verdict, space, claim, link
-    words = [deepcopy(child) for child in said.children]
+    words = [child.deepcopy() for child in said.children]
     link = nodes.reference("", "", *words, internal=True, refuri=f"#{term['ids'][0]}")
     return nodes.list_item("", nodes.paragraph("", "", link))
 
