@@ -56,7 +56,7 @@ class Claim(SphinxDirective):
         verdict, anchor = self.options["verdict"], f"claim-{self.arguments[0]}"
         claim, *reason = self.parse_content_to_nodes()
         link = nodes.reference("", "#", internal=True, refuri=f"#{anchor}", classes=["headerlink"])
-        badge = nodes.inline(text=VERDICTS[verdict], classes=["verdict"])
+        badge = nodes.inline(text=f"{VERDICTS[verdict]}:", classes=["verdict"])
         said = nodes.inline("", "", *claim.children, classes=["claim-heard"])
         term = nodes.term("", "", badge, nodes.Text(" "), said, link, verdict=verdict)
         term["names"].append(anchor)

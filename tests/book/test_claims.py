@@ -245,7 +245,7 @@ def test_a_claim_shows_its_verdict_in_words_and_can_be_linked_to(build):
     page, warnings = build(LEDGER + "\nSee {ref}`the swans <claim-swans>`.")
     assert warnings == ""
     term = page.find("dt", id="claim-swans")
-    assert term.get_text() == "False All 120 swans are white.#"
+    assert term.get_text() == "False: All 120 swans are white.#"
     assert term.find("a")["href"] == "#claim-swans"
     reason = term.find_next_sibling("dd")
     assert "One is black." in reason.get_text()
