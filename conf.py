@@ -34,6 +34,7 @@ extensions = [
     "computed",
     "claims",
     "boxes",
+    "ledger",
     "modules",
     "accessible",
     "promises",

@@ -29,6 +29,7 @@ CONF = {
         "computed",
         "claims",
         "boxes",
+        "ledger",
     ],
     "bibtex_bibfiles": ["references.bib"],
     "bibtex_reference_style": "in_badge",
@@ -215,3 +216,63 @@ def test_boxes_have_their_titles_and_the_claim_is_set_apart(build):
     assert warnings == ""
     assert page.find(class_="thirty-seconds").p.get_text() == "The 30-second version"
     assert page.find(class_="claim-heard").get_text() == "All swans are white."
+
+
+LEDGER = """
+:::{verdicts}
+:::
+
+:::{claim} swans
+:verdict: false
+:chapter: index
+
+All {num}`120 <plot_x:count>` swans are white.
+
+One is black. {cited}`known2020, Table 1`
+:::
+
+:::{claim} ducks
+:verdict: open
+
+Ducks are fond of swans.
+
+We know of no measurement.
+:::
+"""
+
+
+def test_a_claim_shows_its_verdict_in_words_and_can_be_linked_to(build):
+    page, warnings = build(LEDGER + "\nSee {ref}`the swans <claim-swans>`.")
+    assert warnings == ""
+    term = page.find("dt", id="claim-swans")
+    assert term.get_text() == "False: All 120 swans are white.#"
+    assert term.find("a")["href"] == "#claim-swans"
+    reason = term.find_next_sibling("dd")
+    assert "One is black." in reason.get_text()
+    assert reason.find(class_="treated").a["href"] == "index.html"
+    assert page.find("a", string="the swans")["href"] == "#claim-swans"
+
+
+def test_the_claims_of_a_page_are_folded_by_verdict_and_counted(build):
+    page, _ = build(LEDGER)
+    false, missing = page.find_all("details", class_="verdicts")
+    assert false.summary.get_text() == "False: 1 of 2"
+    assert missing.summary.get_text() == "No evidence either way: 1 of 2"
+    assert [(link["href"], link.get_text()) for link in false.find_all("a")] == [
+        ("#claim-swans", "All 120 swans are white.")
+    ]
+    assert page.find_all("details") == [false, missing]  # verdicts that do not occur have no list
+
+
+@pytest.mark.parametrize(
+    "old, new, complaint",
+    [
+        (":verdict: false\n", "", "claim swans has no verdict"),
+        (":verdict: false", ":verdict: wrong", "wrong"),
+        (":chapter: index", ":chapter: nowhere", "nowhere"),
+        ("{claim} ducks", "{claim} swans", "claim-swans"),
+    ],
+)
+def test_a_claim_that_is_not_sound_fails_the_build(build, old, new, complaint):
+    _, warnings = build(LEDGER.replace(old, new))
+    assert complaint in warnings
