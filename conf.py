@@ -39,6 +39,7 @@ extensions = [
     "promises",
     "speed",
     "walkthrough",
+    "zoo",
 ]
 # The notebooks that sphinx-gallery writes are for download; myst-nb must not take them for pages.
 exclude_patterns = ["_*", "gallery/**/*.ipynb", "gallery/**/*.py", "**/README.md"]
@@ -110,11 +111,14 @@ gallery_order = [
     "plot_precision",
     "plot_grids",
     "plot_shared_reasons",
+    "plot_choices",
+    "plot_mistakes",
+    "plot_zoo",
 ]
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
-    "subsection_order": [f"../examples/{part}" for part in ("why", "absolute", "relative", "rotary")],
+    "subsection_order": [f"../examples/{part}" for part in ("why", "absolute", "relative", "rotary", "use")],
     "within_subsection_order": "gallery.BookOrder",
     "image_scrapers": ("posbook.figures.scraper.scraper",),
     "abort_on_example_error": True,

@@ -1,7 +1,7 @@
 r"""The zoo: what released models do with position, read from their files while the book is built.
 
-    ```{zoo}
-    ```
+    :::{zoo}
+    :::
 
 One row for each recipe. Models with one recipe share a row, a model whose layers differ has several. Files
 that leave a value open, or that another source contradicts, are left out.

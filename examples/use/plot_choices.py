@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import torch
 from matplotlib.patches import FancyBboxPatch
 
-from posbook import alibi, attention, axial, figures, frequencies, learned, positions, properties, rotary
+from posbook import alibi, attention, axial, figures, frequencies, learned, properties, rotary
 
 plt.style.use("posbook.figures.posbook")
 torch.set_num_threads(1)
@@ -81,11 +81,31 @@ assert true == len(reasons)
 # Read downwards; the first yes decides.
 
 tree = [
-    ("Are there trained\nweights already?", "what they had", "ink", "the file says what;\nread it with posbook"),
+    (
+        "Are there trained\nweights already?",
+        "what they had",
+        "ink",
+        "the file says what;\nread it with posbook",
+    ),
     ("Is the order\nof no meaning?", "nothing, no mask", "none", "follows every shuffle"),
-    ("Has a token several\ncoordinates?", "axial rotation", "rope", "one part of the head\nfor each coordinate"),
-    ("Will texts be longer\nthan in training,\nwith no treatment?", "ALiBi, T5's bias", "alibi", "reads as far as before"),
-    ("Is the length short\nand fixed for good?", "a learned table", "learned", "one row a position;\nit ends"),
+    (
+        "Has a token several\ncoordinates?",
+        "axial rotation",
+        "rope",
+        "one part of the head\nfor each coordinate",
+    ),
+    (
+        "Will texts be longer\nthan in training,\nwith no treatment?",
+        "ALiBi, T5's bias",
+        "alibi",
+        "reads as far as before",
+    ),
+    (
+        "Is the length short\nand fixed for good?",
+        "a learned table",
+        "learned",
+        "one row a position;\nit ends",
+    ),
     ("Anything else", "rotary", "rope", "only the offset counts,\nnothing to learn"),
 ]
 fig, ax = plt.subplots(figsize=(7.2, 8.6))
@@ -96,7 +116,9 @@ def box(left, y, width, text, *, edge, weight="normal", size=None):
     style = "round,pad=0,rounding_size=0.12"
     face = figures.colour("panel")
     corner = (left, y - HEIGHT / 2)
-    ax.add_patch(FancyBboxPatch(corner, width, HEIGHT, boxstyle=style, facecolor=face, edgecolor=edge, lw=1.6))
+    ax.add_patch(
+        FancyBboxPatch(corner, width, HEIGHT, boxstyle=style, facecolor=face, edgecolor=edge, lw=1.6)
+    )
     ax.text(left + width / 2, y, text, ha="center", va="center", weight=weight, color=figures.colour("ink"))
 
 
@@ -108,7 +130,9 @@ def arrow(start, end, word, place):
 
 for row, (question, answer, role, why) in enumerate(tree):
     y = -STEP * row
-    colour = figures.look(role).colour if role in ("none", "alibi", "rope", "learned") else figures.colour(role)
+    colour = (
+        figures.look(role).colour if role in ("none", "alibi", "rope", "learned") else figures.colour(role)
+    )
     last = row == len(tree) - 1
     box(0, y, 3.0, question, edge=figures.colour("axis"))
     arrow((3.0, y), (4.0, y), "" if last else "yes", (3.45, y + 0.2))

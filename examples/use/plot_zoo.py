@@ -25,7 +25,10 @@ torch.set_num_threads(1)
 # by plain frequencies or stretch them. Layers with a window see no long distance and are left out; so are two
 # families whose files contradict one another.
 
-CONTRADICTED = {"gemma3_text": "converted as-found", "stablelm": "converted"}  # by other files of these models
+CONTRADICTED = {
+    "gemma3_text": "converted as-found",
+    "stablelm": "converted",
+}  # by other files of these models
 text = resources.files("posbook.practice").joinpath("data", "rope_configs.jsonl").read_text("utf-8")
 dots, models = {}, 0
 for record in map(json.loads, text.splitlines()):
