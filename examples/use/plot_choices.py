@@ -85,14 +85,14 @@ tree = [
         "Are there trained\nweights already?",
         "what they had",
         "ink",
-        "the file says what;\nread it with posbook",
+        "the file says what",
     ),
     ("Is the order\nof no meaning?", "nothing, no mask", "none", "follows every shuffle"),
     (
         "Has a token several\ncoordinates?",
         "axial rotation",
         "rope",
-        "one part of the head\nfor each coordinate",
+        "a part of the head\nfor each coordinate",
     ),
     (
         "Will texts be longer\nthan in training,\nwith no treatment?",
@@ -104,7 +104,7 @@ tree = [
         "Is the length short\nand fixed for good?",
         "a learned table",
         "learned",
-        "one row a position;\nit ends",
+        "a row a position;\nit ends",
     ),
     ("Anything else", "rotary", "rope", "only the offset counts,\nnothing to learn"),
 ]

@@ -17,8 +17,8 @@ torch.set_num_threads(1)
 
 # %%
 # The model has the frequencies of Llama 3.1. For random queries and keys the scores :math:`q^\top A k` and
-# :math:`q^\top B k` correlate by :math:`\operatorname{tr}(A^\top B)/d` where A and B are rotations. Where both
-# turn the same pairs, this is the mean cosine of the angles between them: no sample is drawn.
+# :math:`q^\top B k` correlate by :math:`\operatorname{tr}(A^\top B)/d` where A and B are rotations. Where
+# both turn the same pairs, this is the mean cosine of the angles between them: no sample is drawn.
 
 DIM, BASE, TRAINED, FACTOR = 128, 500_000.0, 8192, 8
 plain = frequencies.geometric(DIM, BASE)

@@ -99,8 +99,8 @@ fig.suptitle("Released models leave slow pairs unfinished", x=0.02, ha="left")
 shares = [share_of(group) for group in dots.values()]
 figures.publish(
     fig,
-    alt="Scatter of models, length before stretching against base, both logarithmic. Most dots lie between the "
-    "line where a quarter of the pairs never come round and the line where half never do; bases rise with "
+    alt="Scatter of models, length before stretching against base, both logarithmic. Most dots lie between "
+    "the line where a quarter of the pairs never come round and the one where half never do; bases rise with "
     "lengths from ten thousand at two thousand tokens to ten million at a quarter of a million tokens.",
     numbers={
         "models": models,
