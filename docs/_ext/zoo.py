@@ -16,7 +16,7 @@ from sphinx.util.docutils import SphinxDirective
 from posbook import frequencies
 from posbook.practice import config
 
-HEADER = ("model", "layers", "scaling", "base", "head", "turned", "layout", "length", "never round")
+HEADER = ("model", "layers", "scaling", "base", "turned", "layout", "length", "never round")
 FOUND, MADE = ("as-found", "converted"), "class-default"
 # Contradicted by another file of the same model, as the page says, or a second copy of one with less in it.
 LEFT_OUT = {"gemma3-4b", "gemma3-12b", "gemma3-27b", "microsoft/Phi-4-mini-instruct by litgpt"}
@@ -34,8 +34,8 @@ def files():
         if any(finding.severity == "error" for finding in model.findings):
             continue
         family = "litgpt" if converted else model.model_type
-        short = re.sub(r" \(.*\)$", "", record["name"].rpartition("/")[2])
-        yield short, family, record["trust"] == MADE, model
+        name = re.sub(r" \(.*\)$", "", record["name"].rpartition("/")[2])
+        yield name, family, record["trust"] == MADE, model
 
 
 def never_round(group):
@@ -80,18 +80,22 @@ def cells_of(group):
     count = never_round(group)
     return (
         scaling,
-        f"{group.base:,.0f}",
-        str(group.head_dim),
-        str(group.rotary_dim if group.rope_type != "proportional" else 2 * count[1]),
+        short(group.base),
+        f"{group.rotary_dim if group.rope_type != 'proportional' else 2 * count[1]} of {group.head_dim}",
         group.layout,
         f"{group.trained_length:,}" if group.trained_length else "",
         f"{count[0]} of {count[1]}" if count else "",
     )
 
 
+def short(base):
+    """10k, 2.5M …: four figures at most."""
+    return f"{base / 1e6:g}M" if base >= 1e6 else f"{base / 1e3:g}k"
+
+
 def table():
     """Markdown, so that the book's own parser makes it."""
-    lines = ["| " + " | ".join(HEADER) + " |", "|---" * 3 + "|--:" * (len(HEADER) - 3) + "|"]
+    lines = ["| " + " | ".join(HEADER) + " |", "|---" * len(HEADER) + "|"]
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows())])
 
 

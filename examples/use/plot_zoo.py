@@ -80,11 +80,12 @@ for length, base, stretched in sorted(dots, key=lambda dot: not dot[2]):  # dots
 names = {
     "Pythia": (512, 1e4, (12, -15)),
     "Llama 3": (8192, 5e5, (12, -4)),
-    "Mistral, Qwen 3": (32_768, 1e6, (-40, 10)),
+    "Mistral, Qwen 3": (32_768, 1e6, (-20, 10)),
     "Qwen 3.5": (262_144, 1e7, (-66, 6)),
     "DeepSeek V3": (4096, 1e4, (-60, 12)),
     "DeepSeek V4": (1_048_576, 1e4, (-94, -4)),
-    "gpt-oss": (4096, 150_000, (-10, -24)),
+    "gpt-oss": (4096, 150_000, (-20, 12)),
+    "Devstral 2": (4096, 1e6, (14, -4)),
 }
 for name, (x, y, shift) in names.items():
     ax.annotate(name, (x, y), shift, textcoords="offset points", weight="bold")
