@@ -81,10 +81,10 @@ def cells_of(group):
     return (
         scaling,
         short(group.base),
-        f"{group.rotary_dim if group.rope_type != 'proportional' else 2 * count[1]} of {group.head_dim}",
+        f"{group.rotary_dim if group.rope_type != 'proportional' else 2 * count[1]}/{group.head_dim}",
         group.layout,
         f"{group.trained_length:,}" if group.trained_length else "",
-        f"{count[0]} of {count[1]}" if count else "",
+        f"{count[0]}/{count[1]}" if count else "",
     )
 
 
@@ -101,7 +101,9 @@ def table():
 
 class Zoo(SphinxDirective):
     def run(self):
-        return self.parse_text_to_nodes(table())
+        made = self.parse_text_to_nodes(table())
+        made[0]["classes"].append("zoo")  # eight columns, set smaller by book.css
+        return made
 
 
 def setup(app):

@@ -45,9 +45,9 @@ def test_layers_that_do_not_turn_have_a_row_of_their_own(rows):
 def test_pairs_that_never_come_round_are_counted_before_stretching(rows):
     (row,) = [row for row in rows if "llama3.1-8b" in row[0]]
     pairs = [i for i in range(64) if 8192 * 500_000 ** (-2 * i / 128) < 2 * math.pi]
-    assert row[-1] == f"{len(pairs)} of 64"
+    assert row[-1] == f"{len(pairs)}/64"
 
 
 def test_pairs_that_stand_still_are_not_counted_as_pairs(rows):
     full = [row for row in rows if "gemma4" in row[0] and row[2] == "proportional"]
-    assert {(row[4], row[-1]) for row in full} == {("128 of 512", "0 of 64")}
+    assert {(row[4], row[-1]) for row in full} == {("128/512", "0/64")}
