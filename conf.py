@@ -40,6 +40,7 @@ extensions = [
     "promises",
     "speed",
     "walkthrough",
+    "zoo",
 ]
 # The notebooks that sphinx-gallery writes are for download; myst-nb must not take them for pages.
 exclude_patterns = ["_*", "gallery/**/*.ipynb", "gallery/**/*.py", "**/README.md"]
@@ -117,12 +118,15 @@ gallery_order = [
     "plot_yarn_ramps",
     "plot_llama3_bands",
     "plot_longrope_factors",
+    "plot_choices",
+    "plot_mistakes",
+    "plot_zoo",
 ]
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "subsection_order": [
-        f"../examples/{part}" for part in ("why", "absolute", "relative", "rotary", "length")
+        f"../examples/{part}" for part in ("why", "absolute", "relative", "rotary", "length", "use")
     ],
     "within_subsection_order": "gallery.BookOrder",
     "image_scrapers": ("posbook.figures.scraper.scraper",),
