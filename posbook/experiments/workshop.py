@@ -23,7 +23,7 @@ class Workshop:
     def __init__(self, folder: Path, *, fabric: Fabric | None = None, show: bool = False):
         self.folder, self.show = folder, show
         self.fabric = fabric or training.launch()
-        self.device = self.fabric.device
+        self.device = str(self.fabric.device)
 
     def trained(self, name: str, seed: int, *, steps: int, heads: int = 4) -> Decoder:
         r"""The model of this encoding, seed, length of training and number of heads.
