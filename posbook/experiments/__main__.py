@@ -24,6 +24,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="runs at a time")
     parser.add_argument("--folder", type=Path, default=laboratory.FOLDER, help="where finished runs are kept")
     parser.add_argument("--ship", action="store_true", help="write the records that go with the package")
+    parser.add_argument(
+        "--confirm", action="store_true", help="the code was tidied: run a sample again, keep the records"
+    )
     options = parser.parse_args(arguments)
     try:
         return _run(options)
@@ -37,6 +40,12 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _run(options) -> int:
     names = laboratory.EXPERIMENTS if options.name == "all" else [options.name]
+    if options.confirm:
+        torch.set_num_threads(1)
+        for name in names:
+            record = laboratory.confirm(name, options.folder / "confirmed")
+            records.write(Path(str(records.RESULTS)) / f"{name}.json", record)
+        return 0
     runs = laboratory.plan(names, options.seeds, options.steps)
     lacking = laboratory.missing(runs, options.folder)
     print(f"{len(runs)} runs, {len(runs) - len(lacking)} of them finished before", file=sys.stderr)

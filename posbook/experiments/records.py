@@ -14,7 +14,6 @@ import io
 import json
 import os
 import platform
-import tempfile
 import tokenize
 from importlib import resources
 from importlib.metadata import version
@@ -116,6 +115,7 @@ def rounded(value):
 def whole(path: Path):
     r"""A file beside ``path`` to write to, which takes its name when all went well and is removed otherwise.
 
+    >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
     >>> with contextlib.suppress(RuntimeError), whole(folder / "x") as unfinished:
     ...     _ = unfinished.write_text("half")
@@ -124,9 +124,7 @@ def whole(path: Path):
     []
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    os.close(handle)
-    unfinished = Path(name)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         yield unfinished
         unfinished.replace(path)

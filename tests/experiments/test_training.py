@@ -255,3 +255,17 @@ def test_a_model_is_trained_once(tmp_path, monkeypatch, fabric):
     monkeypatch.setattr(training, "train", lambda *_, **__: pytest.fail("trained again"))
     again = shop.trained("none", 0, steps=2)
     assert torch.equal(first.head.weight, again.head.weight)
+
+
+def test_tidied_code_keeps_a_record_only_if_a_run_gives_its_numbers(tmp_path, monkeypatch):
+    fresh = {"variant": "rope", "seed": 0, "accuracy": 0.75, "losses": [1.0, 0.5], "cpu_seconds": 9.0}
+    monkeypatch.setattr(laboratory, "perform", lambda *_, **__: fresh)
+    kept = {"fingerprint": "old", "runs": [fresh | {"cpu_seconds": 1.0}]}
+    monkeypatch.setattr(records, "load", lambda _: kept)
+    found = laboratory.confirm("word_order", tmp_path)
+    assert found == kept | {"fingerprint": laboratory.fingerprint("word_order")}
+    kept["runs"] = [fresh | {"losses": [1.0, 0.6]}]
+    with pytest.raises(
+        ValueError, match=r"does not give its record: losses is \[1.0, 0.5\], not \[1.0, 0.6\]"
+    ):
+        laboratory.confirm("word_order", tmp_path)
