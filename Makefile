@@ -5,6 +5,7 @@
 #   make env      install everything that any target needs, build nothing
 #   make serve    rebuild and reload while you write
 #   make figures  run each gallery script alone, as a reader would; figures in build/figures/
+#   make experiments  train the small models of the book anew (70 minutes of two cores), compare with the record
 #   make bench    time the rotation beside other libraries, on a quiet machine
 #   make lint     style of the code, spelling, and the rules of the prose
 #   make clean    remove what was built (not the environment)
@@ -19,7 +20,7 @@ SPHINX := $(BIN)/sphinx-build -M html docs build -c .
 # Warnings of the tests are errors; these runs say so in pyproject.toml.
 PYTEST := $(BIN)/python -m pytest -q
 
-.PHONY: book test env serve figures bench lint clean
+.PHONY: book test env serve figures experiments bench lint clean
 .DELETE_ON_ERROR:
 
 book: .venv/book
@@ -42,6 +43,9 @@ figures: .venv/book
 	@mkdir -p build/figures
 	@cd build/figures && for script in ../../examples/*/plot_*.py; do \
 		echo "$$script"; MPLBACKEND=Agg ../../$(BIN)/python $$script || exit 1; done
+
+experiments: .venv/test
+	$(BIN)/python -m posbook.experiments all
 
 bench: .venv/test
 	$(BIN)/python -m tests.peers.bench
