@@ -110,11 +110,17 @@ gallery_order = [
     "plot_precision",
     "plot_grids",
     "plot_shared_reasons",
+    "plot_base_bound",
+    "plot_measuring",
+    "plot_mean_spread",
+    "plot_one_over_t",
 ]
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
-    "subsection_order": [f"../examples/{part}" for part in ("why", "absolute", "relative", "rotary")],
+    "subsection_order": [
+        f"../examples/{part}" for part in ("why", "absolute", "relative", "rotary", "length", "none")
+    ],
     "within_subsection_order": "gallery.BookOrder",
     "image_scrapers": ("posbook.figures.scraper.scraper",),
     "abort_on_example_error": True,
