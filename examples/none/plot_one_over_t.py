@@ -138,6 +138,7 @@ figures.publish(
         "distinct_bfloat16": len(halves["bfloat16"][:2048].unique()),
         "distinct_float16": len(halves["float16"][:2048].unique()),
         **{f"off_{name}_1024": off[name][8].item() for name in kinds},
+        "octave": 2 ** int(octaves[8]),
         "off_float32_million": off["float32"][18].item(),
     },
 )
