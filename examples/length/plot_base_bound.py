@@ -1,0 +1,135 @@
+r"""
+How far a base reaches
+======================
+
+The mean cosine of all pairs says by how much a key that is like the query leads over a random one, on average
+and before any training. Where it is negative, the like key is behind.
+Below: the first distance at which that happens, for every base, and the contexts of released models.
+"""
+
+import json
+from importlib import resources
+
+import matplotlib.pyplot as plt
+import torch
+
+from posbook import figures, frequencies
+from posbook.practice import config
+
+plt.style.use("posbook.figures.posbook")
+torch.set_num_threads(1)
+
+DIM, BLOCK = 128, 128
+
+
+def mean_cosine(theta, start, length):
+    """At the distances start, start + 1, …: cos(a + b) from the cosines and sines of few a and b."""
+    a = frequencies.angles(start + torch.arange(0, length, BLOCK), theta)
+    b = frequencies.angles(torch.arange(BLOCK), theta)
+    return ((a.cos() @ b.cos().mT - a.sin() @ b.sin().mT) / len(theta)).flatten()
+
+
+def reach(theta):
+    """The first distance at which the mean cosine is negative; the chapter proves that there is one."""
+    start, piece = 0, 8 * BLOCK
+    while True:
+        negative = (mean_cosine(theta, start, piece) < 0).nonzero()
+        if len(negative):
+            return start + int(negative[0])
+        start, piece = start + piece, min(2 * piece, 2**14)
+
+
+# %%
+# Whole bases from one hundred to ten million, in equal proportions: where does each end, how often does the
+# next end sooner, and which is the smallest that reaches a length?
+
+bases = torch.logspace(2, 7, 2501, dtype=torch.float64).round().unique()
+reached = torch.tensor([reach(frequencies.geometric(DIM, base)) for base in bases.tolist()])
+falls = int((reached.diff() < 0).sum())
+LENGTHS = (1024, 2048, 4096, 8192, 16_384, 32_768)
+smallest = {length: bases[reached >= length][0].item() for length in LENGTHS}
+too_short = {length: bases[reached < length][-1].item() for length in LENGTHS}
+
+# %%
+# Released models whose heads are 128 wide and turn as a whole with unchanged frequencies.
+
+NAMES = {
+    "microsoft/phi-4": "Phi-4",
+    "meta-llama/Meta-Llama-3-70B": "Llama 3",
+    "mistralai/Mistral-7B-Instruct-v0.3": "Mistral v0.3, Qwen2.5",
+    "Qwen/Qwen3-235B-A22B-Thinking-2507": "Qwen3 235B",
+    "Qwen/Qwen2.5-7B-Instruct-1M": "Qwen2.5 1M",
+}
+file = resources.files("posbook.practice").joinpath("data", "rope_configs.jsonl")
+rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+found = {}
+for row in rows:
+    if row["name"] in NAMES:
+        (group,) = config.read(row["config"]).groups
+        assert (group.head_dim, group.rotary_dim, group.rope_type) == (DIM, DIM, "default")
+        found[NAMES[row["name"]]] = (group.base, row["config"]["max_position_embeddings"])
+
+# %%
+# Two panels.
+
+SHOWN = {500: "past", 10_000: "rope", 500_000: "position"}
+grid = torch.logspace(0, 5, 400).round().long().unique()
+fig, (above, below) = plt.subplots(2, 1, figsize=(7.2, 9.6), height_ratios=(4, 5))
+above.axhline(0, color=figures.colour("axis"), linewidth=0.9, zorder=1)
+ends = {}
+for height, (base, role) in zip((0.68, 0.79, 0.9), SHOWN.items(), strict=True):
+    theta, colour = frequencies.geometric(DIM, base), figures.colour(role)
+    ends[base] = reach(theta)
+    curve = mean_cosine(theta, 0, 2**17)
+    above.plot(grid, curve[grid], color=colour, linewidth=1.6)
+    above.plot(ends[base], curve[ends[base]], "o", color=colour, markersize=9, zorder=4)
+    name = f"base {base:,}".replace(",", " ")
+    above.text(8e4, height, name, color=colour, weight="bold", ha="right")
+above.set_xscale("log")
+above.set_xlim(1, 1e5)
+above.set_xticks([1, 10, 100, 1000, 1e4, 1e5], ["1", "10", "100", "1000", "10 000", "100 000"])
+above.set_ylabel("mean cosine of 64 pairs")
+above.set_xlabel("distance (tokens)")
+above.set_title("A larger base keeps it positive for longer")
+
+below.plot(bases, reached, color=figures.colour("rope"), linewidth=1.3)
+for name, (base, context) in found.items():
+    within = context <= reach(frequencies.geometric(DIM, base))
+    marker, role = ("o", "good") if within else ("^", "warn")
+    colour, named = figures.colour(role), {"textcoords": "offset points", "weight": "bold"}
+    below.plot(base, context, marker, color=colour, markersize=9, zorder=4)
+    if within:
+        below.annotate(name, (base, context), (9, -14), color=colour, **named)
+    else:
+        below.annotate(name, (base, context), (-9, 5), color=colour, ha="right", **named)
+below.set_xscale("log")
+below.set_yscale("log")
+below.set_xlim(80, 1.4e7)
+below.set_ylim(40, 2e6)
+below.set_xticks(
+    [1e2, 1e3, 1e4, 1e5, 1e6, 1e7], ["100", "1000", "10 000", "100 000", "1 million", "10 million"]
+)
+below.set_yticks([1e2, 1e3, 1e4, 1e5, 1e6], ["100", "1000", "10 000", "100 000", "1 million"])
+below.minorticks_off()
+below.text(2e4, 600, "first distance at which\nit is negative", color=figures.colour("rope"), weight="bold")
+below.text(110, 6e5, "▲ context beyond it\n● context within it", color=figures.colour("muted"), va="top")
+below.set_xlabel("base")
+below.set_ylabel("tokens")
+below.set_title("But not for every larger base")
+
+figures.publish(
+    fig,
+    alt="Above: the mean cosine over the distance for three bases; it falls in wiggles and is first negative "
+    f"at {ends[500]} for base 500, at {ends[10_000]} for 10 000 and at {ends[500_000]} for 500 000. Below: "
+    "that distance over the base, on logarithmic axes, a rising curve with hundreds of small falls; Llama 3's"
+    " context lies below it, those of Phi-4, Mistral and Qwen2.5, Qwen3 and the long Qwen2.5 above it.",
+    numbers={
+        **{f"reach_{base}": end for base, end in ends.items()},
+        "reach_12000": reach(frequencies.geometric(DIM, 12_000)),
+        "bases": len(bases),
+        "falls": falls,
+        "step": 10 ** (5 / 2500) - 1,
+        **{f"smallest_{length}": int(base) for length, base in smallest.items()},
+        **{f"too_short_{length}": int(base) for length, base in too_short.items()},
+    },
+)
