@@ -13,12 +13,13 @@ DIM = 64
 PLAIN = frequencies.geometric(DIM)
 
 
-def turning(theta=PLAIN, layout="halves", sign=1, amplitude=1.0, offset=0, width=None):
-    """A rotation with a fault, or without."""
+def turning(theta=PLAIN, layout="halves", sign=1, amplitude=1.0, offset=0, width=DIM):
+    """A rotation with a fault, or without; features beyond the width are left alone."""
 
     def fn(x, at):
         angles = frequencies.angles(sign * (at + offset), theta)
-        return amplitude * rotary.rotate(x, angles, layout=layout, width=width)
+        turned = rotary.rotate(x, angles, layout=layout, width=width)
+        return torch.cat((amplitude * turned[..., :width], turned[..., width:]), dim=-1)
 
     return fn
 
