@@ -390,7 +390,9 @@ def _evenness(y: Tensor, report: Report) -> Iterator[Finding]:
         return
     worst = turns.abs().max().item()
     yield Finding(
-        "R10", "error", f"from position {first} on steps are uneven, by up to {worst:.2g} rad: angles are rounded"
+        "R10",
+        "error",
+        f"from position {first} on steps are uneven, by up to {worst:.2g} rad: angles are rounded",
     )
 
 
@@ -443,7 +445,9 @@ def _copies(fn: Rotation, report: Report, unused: nn.Module) -> Iterator[Finding
         saved = [name for name, value in unused.state_dict().items() if _is_theta(value, report)]
         if saved:
             yield Finding(
-                "R11", "note", f"state_dict holds {', '.join(saved)}: a checkpoint brings its frequencies along"
+                "R11",
+                "note",
+                f"state_dict holds {', '.join(saved)}: a checkpoint brings its frequencies along",
             )
         if math.isnan(off(made_of(_without_memory(unused)), built())):
             yield Finding(
