@@ -15,7 +15,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 
@@ -25,19 +24,19 @@ class Adapted:
 
     ``call(embed, x, positions)`` gives the turned queries and the turned keys of x, in this order.
 
-    >>> twice = Adapted(embed=None, call=lambda embed, x, at: (2 * x, 3 * x))
     >>> import torch
-    >>> twice(torch.ones(1), None).item(), twice.keys(torch.ones(1), None).item(), twice.module
-    (2.0, 3.0, None)
+    >>> fn = Adapted(embed=None, call=lambda embed, x, at: (2 * x, 3 * x))
+    >>> fn(torch.ones(1), torch.arange(1)), fn.keys(torch.ones(1), torch.arange(1)), fn.module
+    (tensor([2.]), tensor([3.]), None)
     """
 
     embed: Any
     call: Callable[[Any, Tensor, Tensor], tuple[Tensor, Tensor]]
 
-    def __call__(self, x: Float[Tensor, "..."], positions: Int[Tensor, "..."]) -> Float[Tensor, "..."]:
+    def __call__(self, x: Tensor, positions: Tensor) -> Tensor:
         return self.call(self.embed, x, positions)[0]
 
-    def keys(self, x: Float[Tensor, "..."], positions: Int[Tensor, "..."]) -> Float[Tensor, "..."]:
+    def keys(self, x: Tensor, positions: Tensor) -> Tensor:
         """What becomes of x as keys, which most functions turn as they turn queries."""
         return self.call(self.embed, x, positions)[1]
 
@@ -60,17 +59,19 @@ def tables(apply: Callable, embed: Callable, **options: Any) -> Adapted:
     ``apply`` only one tensor for both. ``options`` go to ``embed``, as ``layer_type="full_attention"``. For
     Hugging Face's Llama: ``tables(modeling_llama.apply_rotary_pos_emb, LlamaRotaryEmbedding(config))``.
 
-    >>> import torch
+    >>> from posbook import frequencies
+    >>> from posbook.practice import probe
     >>> def embed(x, at):
-    ...     angles = at[..., None] * torch.ones(2)
-    ...     return angles.cos(), angles.sin()
+    ...     angles = frequencies.angles(at, frequencies.geometric(4)).repeat(1, 1, 2)
+    ...     return angles.cos().to(x.dtype), angles.sin().to(x.dtype)
     >>> def apply(q, k, cos, sin):
     ...     def turn(x):
-    ...         return x * cos + torch.stack((-x[..., 1], x[..., 0]), dim=-1) * sin
+    ...         a, b = x.chunk(2, dim=-1)
+    ...         return x * cos[:, None] + torch.cat((-b, a), dim=-1) * sin[:, None]
     ...     return turn(q), turn(k)
-    >>> from posbook.practice import probe
-    >>> probe.identify(tables(apply, embed), dim=2).frequencies.tolist()
-    [1.0]
+    >>> import torch
+    >>> probe.identify(tables(apply, embed), dim=4).layout
+    'halves'
     """
 
     def call(embed: Callable, x: Tensor, at: Tensor) -> tuple[Tensor, Tensor]:

@@ -453,7 +453,7 @@ def _copies(fn: Rotation, report: Report, unused: nn.Module) -> Iterator[Finding
             yield Finding(
                 "R11",
                 "note",
-                "built on the meta device, the module has no frequencies after load_state_dict: make them anew",
+                "built on the meta device and loaded, the module has no frequencies: they must be made anew",
             )
     except REFUSALS as error:
         yield Finding("R11", "note", f"the module could not be tried as a copy: {_said(error)}")

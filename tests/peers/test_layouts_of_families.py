@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from posbook import frequencies
 from posbook.practice import adapters, probe, schema
 from tests.peers import pinned
