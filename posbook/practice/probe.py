@@ -401,10 +401,10 @@ def _rows(fn: Rotation, x: Tensor, longest: int) -> Iterator[Finding]:
     two = x[:, :1].expand(2, 1, 5, -1).contiguous()
     near, padded, far = torch.arange(5), torch.tensor([0, 0, 0, 1, 2]), torch.arange(longest - 5, longest)
     try:
-        beside = _call(fn, two, torch.stack((padded, near)))[0]
+        beside = _call(fn, two, torch.stack((padded, near)))
     except REFUSALS:
         return  # positions are (seq,): rows cannot differ
-    if not _near(beside, _call(fn, two[:1], padded)[0]):
+    if not _near(beside, torch.cat([_call(fn, two[:1], at) for at in (padded, near)])):
         yield Finding("R9", "error", "positions of (batch, seq), as with left padding, are mixed up")
         return
     try:
@@ -567,7 +567,7 @@ def _mistakes(group: Group, length: int | None):
     pairs = group.rotary_dim // 2
     plain = frequencies.geometric(group.rotary_dim, group.base)
     factor, trained = group.factor, group.trained_length
-    if group.rope_type not in ("default", "proportional"):
+    if group.rope_type not in ("default", "proportional", "dynamic"):
         yield f"the scaling {group.rope_type!r} is not applied", plain
     if group.base != 10_000:
         yield (
@@ -590,7 +590,7 @@ def _mistakes(group: Group, length: int | None):
         yield f"all pairs are divided by {factor:g}, as in interpolation", plain / factor
         yield f"frequencies are divided by {factor:g} once more", group.frequencies(length) / factor
         yield f"frequencies are multiplied by {factor:g}, not divided", plain * factor
-        if pairs > 1:
+        if pairs > 1 and group.rope_type != "dynamic":
             yield "NTK-aware scaling instead", scaling.ntk(plain, factor)
     if group.rope_type == "yarn":
         yield from _yarn_mistakes(group, plain)

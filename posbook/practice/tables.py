@@ -239,15 +239,13 @@ def bias(
     """
     at = torch.arange(TOKENS)
     full, step = (_matrix(fn, queries, at, heads) for queries in (at, at[-1:]))
-    found = list(_cached(full, step))
     seen = torch.isfinite(full)
     masked = not seen.all()
-    offsets = positions.offsets(queries=at, keys=at)
-    if not seen[:, offsets <= 0].all():
+    if not seen[:, positions.offsets(queries=at, keys=at) <= 0].all():
         return Answer("unknown", {}, (Finding("A4", "error", "keys of the past get NaN or infinity"),))
-    along = full[:, 1:, 1:] - full[:, :-1, :-1]
-    even = torch.allclose(along[seen[:, 1:, 1:]], torch.zeros((), dtype=full.dtype), rtol=0, atol=1e-5)
-    if not even:
+    found = list(_cached(full, step))
+    along = (full[:, 1:, 1:] - full[:, :-1, :-1])[seen[:, 1:, 1:]]
+    if along.abs().max() > _rounding(full):
         answer = _by_key(full, heads)
     else:
         past, future = full[:, -1].flip(-1), full[:, 0]  # by distance, from 0
@@ -266,20 +264,26 @@ def _matrix(fn: Callable, queries: Tensor, keys: Tensor, heads: int) -> Tensor:
     return y.double().expand(wanted)
 
 
+def _rounding(full: Tensor) -> float:
+    """By how much two float32 numbers of this size may differ and be the same."""
+    return 1e-5 + 4e-7 * full[torch.isfinite(full)].abs().max().item()
+
+
 def _cached(full: Tensor, step: Tensor) -> Iterator[Finding]:
     """Whether one query at the end gets the last row."""
-    constant = step[:, 0] - full[:, -1]
-    if torch.allclose(constant, constant[:, :1], rtol=0, atol=1e-5):
+    allowed = _rounding(full)
+    difference = step[:, 0] - full[:, -1]
+    if (difference - difference[:, :1]).abs().max() <= allowed:  # a number for the whole row is none
         return
-    first = torch.allclose(step[:, 0].nan_to_num(), full[:, 0].nan_to_num(), rtol=0, atol=1e-5)
+    first = torch.allclose(step[:, 0].nan_to_num(), full[:, 0].nan_to_num(), rtol=0, atol=allowed)
     which = "row 0 of the matrix" if first else "another row"
     yield Finding("A4", "error", f"a cached step gets {which}, not the last: the query's position is lost")
 
 
 def _by_key(full: Tensor, heads: int) -> Answer:
-    steps = full.diff(dim=-1)
-    slopes = steps[:, -1, 0]
-    if not torch.allclose(steps, slopes[:, None, None], rtol=0, atol=1e-5):
+    slopes = (full[:, -1, -1] - full[:, -1, 0]) / (TOKENS - 1)
+    straight = full - full[..., :1] - slopes[:, None, None] * torch.arange(TOKENS)
+    if not straight.abs().max() <= _rounding(full):
         return Answer("unknown", {}, (Finding("A4", "note", "it depends on more than the offset"),))
     said = "counted from one end, the same for every query: ALiBi only under a causal mask"
     found = (Finding("A4", "warning", said), *_slopes(slopes, heads))
@@ -287,21 +291,23 @@ def _by_key(full: Tensor, heads: int) -> Answer:
 
 
 def _by_offset(past: Tensor, future: Tensor | None, heads: int, buckets: int, max_distance: int) -> Answer:
-    distance = torch.arange(past.shape[-1], dtype=past.dtype)
-    slopes = -past[:, 1]
+    distance = torch.arange(TOKENS)
+    slopes = -past[:, -1] / (TOKENS - 1)
     both = past if future is None else torch.cat((past.flip(-1), future[:, 1:]), dim=-1)
+    allowed = _rounding(both)
     if (both == both[:, :1]).all():
         return Answer("none", {}, (Finding("A4", "warning", "the same for every offset"),))
-    if torch.allclose(past, -slopes[:, None] * distance, rtol=0, atol=1e-4):
+    if (past + slopes[:, None] * distance).abs().max() <= allowed:
         found = list(_slopes(slopes, heads))
-        if future is not None and not torch.allclose(future, past, rtol=0, atol=1e-4):
+        if future is not None and (future - past).abs().max() > allowed:
             found.append(Finding("A4", "note", "not the distance for keys ahead: only under a causal mask"))
         return Answer("ALiBi", {"slopes": slopes}, tuple(found))
+    both = past.flip(-1) if future is None else both
+    offsets = torch.arange(both.shape[-1]) - (TOKENS - 1)
     names = _names(both)
-    offsets = torch.arange(both.shape[-1]) - (past.shape[-1] - 1)
-    for name, found, other in _partitions(offsets, buckets, max_distance):
+    for name, mistake, other in _partitions(offsets, buckets, max_distance):
         if torch.equal(_names(other[None]), names):
-            return Answer(name, {"numbers": len(names.unique())}, found)
+            return Answer(name, {"numbers": len(names.unique())}, mistake)
     for clip in range(1, 128):
         if torch.equal(_names(offsets.clamp(-clip, clip)[None]), names):
             return Answer("clipped", {"clip": clip}, ())
@@ -314,9 +320,8 @@ def _by_table(
     """Whether each offset has the number of its own bucket, given that the buckets are the right ones."""
     if answer.findings:
         return
-    measured = past if masked else torch.cat((past.flip(-1), future[:, 1:]), dim=-1)
-    sign = -1 if masked else 1
-    offsets = sign * (torch.arange(measured.shape[-1]) - (0 if masked else past.shape[-1] - 1))
+    measured = past.flip(-1) if masked else torch.cat((past.flip(-1), future[:, 1:]), dim=-1)
+    offsets = torch.arange(measured.shape[-1]) - (TOKENS - 1)
 
     def by(offsets: Tensor) -> Tensor:
         which = t5_bias.buckets(
