@@ -37,17 +37,31 @@ class Adapted:
         return self.call(self.embed, x, positions)[0]
 
     def keys(self, x: Tensor, positions: Tensor) -> Tensor:
-        """What becomes of x as keys, which most functions turn as they turn queries."""
+        """What becomes of x as keys, which most functions turn as they turn queries.
+
+        >>> import torch
+        >>> Adapted(None, lambda embed, x, at: (x, -x)).keys(torch.ones(1), torch.arange(1))
+        tensor([-1.])
+        """
         return self.call(self.embed, x, positions)[1]
 
     @property
     def module(self) -> nn.Module | None:
-        """The module that holds the frequencies; None where a function does."""
+        """The module that holds the frequencies; None where a function does.
+
+        >>> type(tables(max, nn.Identity()).module).__name__, tables(max, min).module
+        ('Identity', None)
+        """
         owner = getattr(self.embed, "__self__", self.embed)
         return owner if isinstance(owner, nn.Module) else None
 
     def having(self, module: nn.Module) -> "Adapted":
-        """The same with another module in its place, such as a copy that was cast."""
+        """The same with another module in its place, such as a copy that was cast.
+
+        >>> copied = nn.Identity()
+        >>> tables(max, nn.Identity()).having(copied).module is copied
+        True
+        """
         bound = getattr(self.embed, "__self__", None) is not None
         return replace(self, embed=getattr(module, self.embed.__name__) if bound else module)
 

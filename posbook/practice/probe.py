@@ -42,6 +42,12 @@ class Report:
     ``direction`` is 1 for anticlockwise and -1 for clockwise. ``permutation`` says where each channel goes at
     position 0; None where it stays. ``layout`` is ``"halves"``, ``"interleaved"``, ``"none"`` where nothing
     turns, or ``"unknown"``.
+
+    >>> report = identify(lambda x, at: x, dim=4)
+    >>> report.layout, report.rotary_dim
+    ('none', 0)
+    >>> print(*report.findings)
+    R7 warning: nothing varies with the position
     """
 
     dim: int
@@ -65,8 +71,9 @@ class Report:
         >>> from posbook.practice import config
         >>> llama = {"model_type": "llama", "head_dim": 8, "rope_theta": 500.0}
         >>> (group,) = config.read(llama).groups
+        >>> theta = frequencies.geometric(8)
         >>> def fn(x, at):
-        ...     return rotary.rotate(x, frequencies.angles(at, frequencies.geometric(8)), layout="halves")
+        ...     return rotary.rotate(x, frequencies.angles(at, theta), layout="halves")
         >>> print(*identify(fn, dim=8).explain(group))
         R4 error: base 10000, and 500 is asked for
         """
@@ -148,6 +155,13 @@ def assert_matches(fn: Rotation, group: Group, *, length: int | None = None) -> 
         def test_our_rotation_is_that_of_the_model():
             (group,) = config.read("config.json").groups
             assert_matches(ours, group)
+
+    >>> from posbook.practice import config
+    >>> (group,) = config.read({"model_type": "llama", "head_dim": 8, "rope_theta": 500.0}).groups
+    >>> assert_matches(lambda x, at: x, group)
+    Traceback (most recent call last):
+    ...
+    AssertionError: R6 error: nothing turns; 8 of 8 features should
     """
     # Of a scaling that depends on the length, the trained length and twice as much are of interest.
     trained = group.trained_length if group.rope_type in LENGTH_COUNTS else None
