@@ -2,13 +2,14 @@ r"""Other people's functions and modules in the form that :mod:`~posbook.practic
 
 The probe calls ``fn(x, positions)``. Libraries have other forms, and each has its adapter here::
 
-    tables    cos, sin = embed(x, positions); q, k = apply(q, k, cos, sin)        transformers
-    angles    angles = embed(positions); x = apply(x, angles)                     x-transformers
-    counting  x = method(x, offset=…), which counts positions itself              rotary-embedding-torch
-    heads_last    any of these, where x is (batch, seq, heads, dim)               Llama 4, torchtune
+    tables      cos, sin = embed(x, positions); q, k = apply(q, k, cos, sin)
+    angles      angles = embed(positions); x = apply(x, angles)
+    counting    x = method(x, offset=…), which counts positions itself
+    heads_last  any of these, where x is (batch, seq, heads, dim)
 
-None of these libraries is imported. An adapter remembers where the frequencies live, so that the probe can
-look at what becomes of them when a module is copied, cast, saved or built without memory.
+The first is Hugging Face's, the second x-transformers', the third rotary-embedding-torch's, the last that of
+Meta's Llama and of torchtune. None of them is imported. An adapter remembers where the frequencies live, so
+that the probe can look at what becomes of them when a module is copied, cast, saved or built without memory.
 """
 
 from collections.abc import Callable
@@ -26,8 +27,8 @@ class Adapted:
 
     >>> import torch
     >>> fn = Adapted(embed=None, call=lambda embed, x, at: (2 * x, 3 * x))
-    >>> fn(torch.ones(1), torch.arange(1)), fn.keys(torch.ones(1), torch.arange(1)), fn.module
-    (tensor([2.]), tensor([3.]), None)
+    >>> fn(torch.ones(1), torch.arange(1))
+    tensor([2.])
     """
 
     embed: Any
@@ -134,13 +135,13 @@ def counting(method: Callable) -> Adapted:
     >>> counting(method)(torch.ones(2, 2), torch.tensor([0, 7]))
     Traceback (most recent call last):
     ...
-    ValueError: this function counts its positions itself, one after another from an offset, not [0, 7]
+    ValueError: this function counts positions one after another from an offset, not [0, 7]
     """
 
     def call(method: Callable, x: Tensor, at: Tensor) -> tuple[Tensor, Tensor]:
         if at.ndim != 1 or (at.diff() != 1).any():
             raise ValueError(
-                "this function counts its positions itself, one after another from an offset, "
+                "this function counts positions one after another from an offset, "
                 f"not {at.tolist() if at.numel() < 9 else tuple(at.shape)}"
             )
         turned = method(x, offset=int(at[0]))

@@ -3,7 +3,7 @@ r"""Look at what is added, to the input or to the scores, and say which encoding
 What a rotation shows to one-hot vectors, a table shows to zeros: the phase of each pair of columns,
 :math:`\operatorname{atan2}(s_p, c_p) = (p + o)\,\theta_i`, gives frequencies, the first position and the
 order of columns. A bias on scores is a function of the offset, or of the key's place alone. ``A1`` to ``A6``
-of the checklist:
+of the checklist::
 
     added      what is added to the input: which sinusoid, along which axis           A1, A2
     looked_up  which row of a learned table each position reads                        A3
@@ -14,7 +14,7 @@ of the checklist:
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -38,7 +38,7 @@ class Answer:
     """
 
     name: str
-    measured: Mapping[str, Any] = field(default_factory=dict)
+    measured: Mapping[str, Any]
     findings: tuple[Finding, ...] = ()
 
 
@@ -230,11 +230,13 @@ def bias(
 
     >>> from posbook import alibi, positions
     >>> def fn(queries, keys):
-    ...     return alibi.bias(alibi.slopes(8), positions.offsets(queries=queries, keys=keys))
+    ...     offsets = positions.offsets(queries=queries, keys=keys)
+    ...     return alibi.bias(alibi.slopes(8), offsets)
     >>> bias(fn, heads=8).name
     'ALiBi'
-    >>> answer = bias(lambda queries, keys: (alibi.slopes(8)[:, None] * keys)[:, None], heads=8)
-    >>> print(*answer.findings)
+    >>> def by_key(queries, keys):
+    ...     return alibi.slopes(8)[:, None, None] * keys
+    >>> print(*bias(by_key, heads=8).findings)
     A4 warning: counted from one end, the same for every query: ALiBi only under a causal mask
     """
     at = torch.arange(TOKENS)
@@ -456,7 +458,8 @@ def axes(
 
     >>> from posbook import axial, frequencies, rotary
     >>> def fn(x, coordinates):
-    ...     angles = axial.angles(coordinates.T, frequencies.geometric(16), axial.chunked([2, 3, 3]))
+    ...     theta = frequencies.geometric(16)
+    ...     angles = axial.angles(coordinates.T, theta, axial.chunked([2, 3, 3]))
     ...     return rotary.rotate(x, angles, layout="halves")
     >>> answer = axes(fn, dim=16, sections=[2, 3, 3])
     >>> answer.name, answer.measured["axes"]
