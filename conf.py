@@ -48,10 +48,10 @@ templates_path = ["docs/_templates"]
 nitpicky = True
 nitpick_ignore_regex = [
     # Types in signatures; no inventory of another project is fetched, so they have no page to link to.
-    ("py:class", r"(torch|collections|jaxtyping|matplotlib)\..*"),
+    ("py:class", r"(torch|collections|jaxtyping|matplotlib|pathlib)\..*"),
     (
         "py:class",
-        r"(Tensor|Float|Int|Bool|Shaped|Real|Num|Callable|Sequence|Iterable|Axes|Figure|'.*|.*\").*",
+        r"(Tensor|Float|Int|Bool|Shaped|Real|Num|Callable|Sequence|Iterable|Axes|Figure|tuple\[|'.*|.*\").*",
     ),
 ]
 suppress_warnings = [

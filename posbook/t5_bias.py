@@ -70,7 +70,6 @@ def bias(
     return table[buckets].movedim(-1, -3)
 
 
-@torch.compiler.assume_constant_result  # Python integers, which torch.compile need not trace
 def _starts(exact: int, wide: int, max_distance: int) -> list[int]:
     # The first distance d of each wide bucket but the first: ⌊wide·ln(d/E)/ln(D/E)⌋ ≥ t is dʷ ≥ Dᵗ·Eʷ⁻ᵗ. In
     # integers, because a logarithm may land on either side of a bucket's edge.
@@ -80,3 +79,8 @@ def _starts(exact: int, wide: int, max_distance: int) -> list[int]:
         )
         for t in range(1, wide)
     ]
+
+
+# Python integers, which torch.compile need not trace. It is what torch.compiler.assume_constant_result does,
+# but for its import of the whole compiler, which takes as long as that of torch.
+_starts._dynamo_marked_constant = True

@@ -2,7 +2,7 @@ r"""Read any model's ``config.json`` and say what each of its layers does with p
 
 A file says it in one of many spellings, old and new, and leaves much unsaid. :func:`read` brings it into one
 form: groups of layers with one recipe each, in :class:`Group`. Where a value was assumed, or where readers of
-the file disagree, :attr:`Model.findings` says so.
+the file disagree, ``Model.findings`` says so.
 
 What is assumed follows transformers 5.24.0, whose files these are: ``data/rope_families.json`` holds the
 defaults of its configuration classes and the layouts of its modelling code. A configuration is data: nothing
@@ -29,7 +29,13 @@ LARGEST = 1 << 24  # bytes; the longest real configuration, with all its factors
 
 
 class Unusable(ValueError):
-    """The file says too little, or nothing, about position; the message is one line."""
+    """The file says too little, or nothing, about position; the message is one line.
+
+    >>> read({"model_type": "llama"})
+    Traceback (most recent call last):
+    ...
+    posbook.practice.config.Unusable: no head_dim, and no hidden_size with a number of heads to divide it by
+    """
 
 
 # --- what comes out ----------------------------------------------------------------------------------------
@@ -44,6 +50,9 @@ class Group:
     ``"alibi"``, ``"learned"``, ``"t5"`` or ``"none"``. The rest is about rotation: ``layout`` is
     ``"halves"``, ``"interleaved"`` or ``"unknown"``, ``rotary_dim`` of ``head_dim`` features turn,
     ``attention_factor`` multiplies cosines and sines, ``softmax_factor`` the scores besides.
+
+    >>> Group(scheme="none").frequencies() is None
+    True
     """
 
     layers: tuple[int, ...] = ()
@@ -78,6 +87,9 @@ class Group:
 
         None where nothing rotates. Without ``length`` the trained length is meant; only dynamic NTK-aware
         scaling and LongRoPE look at it. Raises ValueError for a length below 1.
+
+        >>> Group(rope_type="linear", factor=4.0, rotary_dim=4, base=100.0).frequencies().tolist()
+        [0.25, 0.025]
         """
         if length is not None and length < 1:
             raise ValueError(f"length must be at least 1 token, not {length}")
@@ -114,7 +126,12 @@ class Group:
 
 @dataclass(frozen=True)
 class Model:
-    """A configuration in one form: groups of layers, and what a reader of the file would get wrong."""
+    """A configuration in one form: groups of layers, and what a reader of the file would get wrong.
+
+    >>> model = read({"model_type": "bloom", "n_head": 16, "n_layer": 24, "hidden_size": 1024})
+    >>> model.layers, model.groups[0].scheme, model.groups[0].heads
+    (24, 'alibi', 16)
+    """
 
     model_type: str
     groups: tuple[Group, ...]

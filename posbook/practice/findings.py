@@ -16,6 +16,27 @@ SECTIONS = {
     "D7": "layers-that-differ",
     "D8": "two-temperatures",
     "D9": "length-changes-the-past",
+    "R1": "offset",
+    "R2": "layout",
+    "R3": "direction",
+    "R4": "frequencies",
+    "R5": "factor",
+    "R6": "partial-rotation",
+    "R7": "positions",
+    "R8": "offset",
+    "R9": "positions",
+    "R10": "precision",
+    "R11": "casting",
+    "R12": "relativity",
+    "R13": "path-dependence",
+    "R14": "batch",
+    "R15": "positions",
+    "A1": "added-tables",
+    "A2": "added-tables",
+    "A3": "added-tables",
+    "A4": "biases",
+    "A5": "biases",
+    "A6": "biases",
 }
 
 
@@ -36,7 +57,11 @@ class Finding:
 
     @property
     def section(self) -> str:
-        """The section of the porting page that explains the code."""
+        """The section of the porting page that explains the code.
+
+        >>> Finding("R3", "error", "turns clockwise").section
+        'use/porting.html#direction'
+        """
         return f"use/porting.html#{SECTIONS[self.code]}"
 
     def __str__(self) -> str:

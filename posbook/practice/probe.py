@@ -12,15 +12,17 @@ At position 0 an output that is not its input says that channels are permuted, o
 mistakes that people make, :func:`assert_matches` is for test suites.
 """
 
+import copy
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from posbook import frequencies, scaling
+from posbook.practice import adapters
 from posbook.practice.config import Group
 from posbook.practice.findings import Finding
 
@@ -28,7 +30,8 @@ Rotation = Callable[[Tensor, Tensor], Tensor]
 
 SAME = 1e-5  # relative: a float32 function against float64
 SEEN = 1e-9  # a sine below this, at position 1, is none: no pair is that slow
-LATE = 4096  # half the length of the long call that should leave no trace
+REFUSALS = (ValueError, IndexError, RuntimeError, TypeError, AssertionError)  # how functions say no
+LENGTH_COUNTS = ("dynamic", "longrope")  # scalings in which a row may turn otherwise in a longer text
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,12 @@ class Report:
     ``direction`` is 1 for anticlockwise and -1 for clockwise. ``permutation`` says where each channel goes at
     position 0; None where it stays. ``layout`` is ``"halves"``, ``"interleaved"``, ``"none"`` where nothing
     turns, or ``"unknown"``.
+
+    >>> report = identify(lambda x, at: x, dim=4)
+    >>> report.layout, report.rotary_dim
+    ('none', 0)
+    >>> print(*report.findings)
+    R7 warning: nothing varies with the position
     """
 
     dim: int
@@ -54,13 +63,32 @@ class Report:
     def explain(self, against: Group, length: int | None = None) -> tuple[Finding, ...]:
         r"""What differs from what a configuration asks for, and the mistake that would make it so.
 
-        Empty where all agrees: layout, direction, width, amplitude and every frequency to 1e-5.
+        Empty where all agrees: layout, direction, width, amplitude and every frequency to 1e-5. Of what the
+        function does besides, its errors are repeated; that rows of a batch share one length is none where
+        the configuration's frequencies depend on the length.
+
+        >>> from posbook import rotary
+        >>> from posbook.practice import config
+        >>> llama = {"model_type": "llama", "head_dim": 8, "rope_theta": 500.0}
+        >>> (group,) = config.read(llama).groups
+        >>> theta = frequencies.geometric(8)
+        >>> def fn(x, at):
+        ...     return rotary.rotate(x, frequencies.angles(at, theta), layout="halves")
+        >>> print(*identify(fn, dim=8).explain(group))
+        R4 error: base 10000, and 500 is asked for
         """
-        return (*_compare(self, against, length), *(f for f in self.findings if f.severity == "error"))
+        declared = ("R14",) if against.rope_type in LENGTH_COUNTS else ()
+        own = (f for f in self.findings if f.severity == "error" and f.code not in declared)
+        return (*_compare(self, against, length), *own)
 
 
-def identify(fn: Rotation, *, dim: int) -> Report:
+def identify(fn: Rotation, *, dim: int, longest: int = 8192) -> Report:
     r"""Measure ``fn(x, positions)``, which turns x of shape (batch, heads, seq, dim) at positions (seq,).
+
+    Functions of another form have an adapter in :mod:`~posbook.practice.adapters`. ``longest`` is the number
+    of tokens of the longest call: what a function does from a trained length on is seen if it is twice as
+    much. A function that also takes positions of (batch, seq) is tried with rows of different positions, and
+    the module behind an adapter is copied, cast and loaded anew.
 
     Raises ValueError where the function returns another shape, or is no linear map of single rows.
 
@@ -74,7 +102,10 @@ def identify(fn: Rotation, *, dim: int) -> Report:
     """
     if dim < 2:
         raise ValueError(f"a head has at least 2 features, not dim={dim}")
+    if longest < 32:
+        raise ValueError(f"the longest call needs 32 tokens or more, not longest={longest}")
     found: list[Finding] = []
+    unused = copy.deepcopy(adapters.module_of(fn)[0])  # as it was built: calls may fill what it caches
     first, second = _one_hot(fn, dim)
     first, second, permutation, offset = _start(first, second, found)
     pairs, turns, lengths = _pairs(first, second)
@@ -108,7 +139,9 @@ def identify(fn: Rotation, *, dim: int) -> Report:
         permutation,
         (),
     )
-    found += _behaviour(fn, report)
+    if layout in ("halves", "interleaved") and (first.diagonal()[width:] != 1).any():
+        found.append(Finding("R6", "error", f"features from {width} on do not turn, and come out changed"))
+    found += _behaviour(fn, report, longest, unused)
     return replace(report, findings=tuple(found))
 
 
@@ -122,22 +155,20 @@ def assert_matches(fn: Rotation, group: Group, *, length: int | None = None) -> 
         def test_our_rotation_is_that_of_the_model():
             (group,) = config.read("config.json").groups
             assert_matches(ours, group)
+
+    >>> from posbook.practice import config
+    >>> (group,) = config.read({"model_type": "llama", "head_dim": 8, "rope_theta": 500.0}).groups
+    >>> assert_matches(lambda x, at: x, group)
+    Traceback (most recent call last):
+    ...
+    AssertionError: R6 error: nothing turns; 8 of 8 features should
     """
-    found = identify(fn, dim=group.head_dim).explain(group, length)
+    # Of a scaling that depends on the length, the trained length and twice as much are of interest.
+    trained = group.trained_length if group.rope_type in LENGTH_COUNTS else None
+    longest = min(max(2 * (trained or 0), 8192), 1 << 16)
+    found = identify(fn, dim=group.head_dim, longest=longest).explain(group, length)
     if found:
         raise AssertionError("\n".join(map(str, found)))
-
-
-# --- adapters ----------------------------------------------------------------------------------------------
-
-
-def with_tables(apply: Callable, tables: Callable) -> Rotation:
-    r"""A function of (q, k, cos, sin), as in transformers, as a function of (x, positions).
-
-    ``tables(positions)`` gives cosines and sines for positions of shape (1, seq); ``apply(q, k, cos, sin)``
-    returns both turned.
-    """
-    return lambda x, at: apply(x, x, *tables(at[None]))[0]
 
 
 # --- the measurement ---------------------------------------------------------------------------------------
@@ -227,80 +258,234 @@ def _layout(pairs: list[tuple[int, int]], dim: int) -> tuple[str, int]:
 
 
 @torch.no_grad()
-def _behaviour(fn: Rotation, report: Report) -> list[Finding]:
+def _behaviour(fn: Rotation, report: Report, longest: int, unused: nn.Module | None) -> list[Finding]:
     """What a function does besides turning: along which axis, by which positions, from which past."""
-    found = []
-    generator = torch.Generator().manual_seed(0)
-    dim = report.dim
-    rows = torch.randn(dim, generator=generator)
-
-    x = rows.expand(1, 3, 5, dim).contiguous()
+    rows = torch.randn(report.dim, generator=torch.Generator().manual_seed(0))
+    x = rows.expand(1, 3, 5, report.dim).contiguous()
     y = _call(fn, x, torch.arange(5))
-    if report.layout != "none" and not torch.allclose(y[:, :1].expand_as(y), y, rtol=0, atol=1e-5):
-        found.append(
-            Finding("R7", "error", "the result depends on the head: the position is read from the wrong axis")
-        )
     if report.layout == "none":
-        if torch.allclose(y, x):
-            found.append(Finding("R7", "warning", "nothing varies with the position"))
-        return found
+        still = torch.allclose(y, x)
+        return [Finding("R7", "warning", "nothing varies with the position")] if still else []
+    checks = (_axis(y), _steps(fn, x, y), _relativity(fn, report), _precision(fn, report))
+    found = [finding for check in checks for finding in check]
+    found += _past(fn, report, longest)
+    found += _rows(fn, x, longest)
+    return [*found, *([] if unused is None else _copies(fn, report, unused))]
 
-    try:
-        late = _call(fn, x[:, :, :1], torch.tensor([4]))
-        if not torch.allclose(late[:, :, 0], y[:, :, 4], rtol=0, atol=1e-5):
-            found.append(
-                Finding(
-                    "R8", "error", "one row at position 4 is not row 4 of a sequence: positions are ignored"
-                )
-            )
-        mixed = _call(fn, x, torch.tensor([0, 1, 2, 0, 1]))
-        if not torch.allclose(mixed[:, :, 3:], y[:, :, :2], rtol=0, atol=1e-5):
-            found.append(
-                Finding(
-                    "R9", "error", "packed positions 0 1 2 0 1 are not followed: documents see each other's"
-                )
-            )
-    except (ValueError, IndexError, RuntimeError) as error:
-        found.append(Finding("R9", "warning", f"positions other than 0, 1, 2 … are refused: {error}"[:200]))
 
-    found += _precision(fn, report)
-    early = _call(fn, x, torch.arange(5))
-    long = rows.expand(1, 1, 2 * LATE, dim)
-    try:
-        _call(fn, long.contiguous(), torch.arange(2 * LATE))
-    except (ValueError, IndexError, RuntimeError) as error:
-        found.append(Finding("R15", "note", f"{2 * LATE} positions are refused: {error}"[:200]))
-        return found
-    again = _call(fn, x, torch.arange(5))
-    if not torch.allclose(early, again, rtol=0, atol=1e-5):
-        found.append(
-            Finding(
-                "R13", "error", f"after a call with {2 * LATE} positions a short one gives another result"
-            )
+def _near(a: Tensor, b: Tensor) -> bool:
+    return torch.allclose(a, b, rtol=0, atol=1e-5)
+
+
+def _said(error: Exception) -> str:
+    return " ".join(str(error).split())[:160] or type(error).__name__
+
+
+def _axis(y: Tensor) -> Iterator[Finding]:
+    if not _near(y[:, :1].expand_as(y), y):
+        yield Finding(
+            "R7", "error", "the result depends on the head: the position is read from the wrong axis"
         )
-    return found
 
 
-def _precision(fn: Rotation, report: Report) -> list[Finding]:
-    found = []
+def _steps(fn: Rotation, x: Tensor, y: Tensor) -> Iterator[Finding]:
+    """Single rows, as in cached decoding, and positions that begin again, as in packed texts."""
+    try:
+        step = _call(fn, x[:, :, :1], torch.tensor([3]))[:, :, 0]
+        if not _near(step, y[:, :, 3]):
+            same = [row for row in range(5) if _near(step, y[:, :, row])]
+            like = f"is row {same[0]}" if same else "is none"
+            why = "positions are ignored" if same == [0] else "the step is counted wrongly"
+            yield Finding("R8", "error", f"one row at position 3 {like} of a sequence: {why}")
+        mixed = _call(fn, x, torch.tensor([0, 1, 2, 0, 1]))
+        if not _near(mixed[:, :, 3:], y[:, :, :2]):
+            yield Finding(
+                "R9", "error", "packed positions 0 1 2 0 1 are not followed: documents see each other's"
+            )
+    except REFUSALS as error:
+        yield Finding("R9", "warning", f"positions other than 0, 1, 2 … are refused: {_said(error)}")
+
+
+def _relativity(fn: Rotation, report: Report) -> Iterator[Finding]:
+    """Scores of one offset at two places."""
+    of_keys = fn.keys if isinstance(fn, adapters.Adapted) else fn
+    at = torch.arange(13)
+    q, k = torch.randn(2, 1, 1, 1, report.dim, generator=torch.Generator().manual_seed(1))
+    queries, keys, like = (
+        _call(turn, x.expand(1, 1, 13, -1).contiguous(), at)[0, 0].double()
+        for turn, x in ((fn, q), (of_keys, k), (fn, k))
+    )
+    size = queries.norm(dim=1).max() * keys.norm(dim=1).max()
+    off = (queries[5] @ keys[3] - queries[12] @ keys[10]).abs()
+    if off > SAME * size:
+        yield Finding(
+            "R12",
+            "error",
+            "the score of a query at 5 and a key at 3 changes when both move on by 7: it depends on "
+            f"absolute positions ({off / size:.2g} of their lengths)",
+        )
+    elif not torch.allclose(keys, like, rtol=0, atol=1e-5):
+        yield Finding("R12", "warning", "keys are not turned as queries at the same position are")
+
+
+def _precision(fn: Rotation, report: Report) -> Iterator[Finding]:
     x = torch.ones(1, 1, 6, report.dim)
-    for dtype in (torch.bfloat16, torch.float16):
-        start = 255 if dtype == torch.bfloat16 else 2047
+    length = math.sqrt(2) * report.amplitude  # of every pair of ones
+    for dtype, start, limit in ((torch.bfloat16, 255, 2**-5), (torch.float16, 2047, 2**-8)):
         at = torch.arange(start, start + 6)
         try:
-            y = _call(fn, x.to(dtype), at).double()[0, 0]
-        except (ValueError, IndexError, RuntimeError, TypeError) as error:
-            found.append(Finding("R10", "note", f"input in {dtype} is refused: {error}"[:200]))
+            y, exact = (_call(fn, ones, at).double()[0, 0] for ones in (x.to(dtype), x))
+        except REFUSALS as error:
+            yield Finding("R10", "note", f"{dtype} at positions from {start} is refused: {_said(error)}")
             continue
         same = (y.diff(dim=0) == 0).all(dim=1).nonzero().flatten().tolist()
+        off = (y - exact).abs().max().item() / length
         if same and report.frequencies.max() > 0.1:
             where = int(at[same[0]])
-            found.append(
-                Finding(
-                    "R10", "error", f"in {dtype} positions {where} and {where + 1} coincide: they are rounded"
-                )
+            yield Finding(
+                "R10", "error", f"in {dtype} positions {where} and {where + 1} coincide: they are rounded"
             )
-    return found
+        elif off > limit:  # its own rounding, of cosines, products and sums, is an eighth of this
+            yield Finding(
+                "R10", "error", f"in {dtype} rows near position {start} are off by {off:.2g} of their length"
+            )
+
+
+def _past(fn: Rotation, report: Report, longest: int) -> Iterator[Finding]:
+    """A long call: what it holds, and what it leaves behind."""
+    half = longest // 2
+    x = torch.ones(1, 1, longest, report.dim)
+    try:
+        early = _call(fn, x[:, :, :half].contiguous(), torch.arange(half))
+        long = _call(fn, x, torch.arange(longest))
+    except REFUSALS as error:
+        yield Finding("R15", "note", f"{longest} positions are refused: {_said(error)}")
+        return
+    again = _call(fn, x[:, :, :half].contiguous(), torch.arange(half))
+    if not _near(early, again):
+        yield Finding(
+            "R13",
+            "error",
+            f"after a call with {longest} positions one with {half} gives another result: the past is kept",
+        )
+    if not _near(early, long[:, :, :half]):
+        yield Finding(
+            "R13",
+            "note",
+            f"rows turn otherwise in a text of {longest} tokens than in one of {half}: cached keys must be "
+            "computed again when it grows",
+        )
+    yield from _evenness(long[0, 0].double(), report)
+
+
+def _evenness(y: Tensor, report: Report) -> Iterator[Finding]:
+    """Whether each token turns every pair by as much as the first, given rows that were ones."""
+    if report.layout not in ("halves", "interleaved"):
+        return
+    if report.permutation:
+        y = y[:, list(report.permutation)]
+    cut = (2, -1) if report.layout == "halves" else (-1, 2)
+    a, b = y[:, : report.rotary_dim].unflatten(1, cut).unbind(1 if report.layout == "halves" else 2)
+    phase = torch.atan2(b, a)
+    turns = (phase.diff(dim=0) - (phase[1] - phase[0]) + math.pi) % (2 * math.pi) - math.pi
+    # Twice what float32 rounds of an angle, and of a cosine.
+    allowed = 1e-5 + 4e-7 * torch.arange(1, len(y), dtype=y.dtype)
+    uneven = (turns.abs() > allowed[:, None]).any(dim=1).nonzero().flatten()
+    if not len(uneven):
+        return
+    first = int(uneven[0]) + 1
+    before = (y[:first] - y[first]).abs().amax(dim=1)
+    if before.min() < 1e-5:
+        yield Finding(
+            "R15",
+            "error",
+            f"position {first} turns like position {int(before.argmin())}: a table wraps round or ends there",
+        )
+        return
+    worst = turns.abs().max().item()
+    yield Finding(
+        "R10",
+        "error",
+        f"from position {first} on steps are uneven, by up to {worst:.2g} rad: angles are rounded",
+    )
+
+
+def _rows(fn: Rotation, x: Tensor, longest: int) -> Iterator[Finding]:
+    """Rows of a batch with positions of their own, if a function takes any."""
+    two = x[:, :1].expand(2, 1, 5, -1).contiguous()
+    near, padded, far = torch.arange(5), torch.tensor([0, 0, 0, 1, 2]), torch.arange(longest - 5, longest)
+    try:
+        beside = _call(fn, two, torch.stack((padded, near)))
+    except REFUSALS:
+        return  # positions are (seq,): rows cannot differ
+    if not _near(beside, torch.cat([_call(fn, two[:1], at) for at in (padded, near)])):
+        yield Finding("R9", "error", "positions of (batch, seq), as with left padding, are mixed up")
+        return
+    try:
+        beside = _call(fn, two, torch.stack((near, far)))[0]
+    except REFUSALS:
+        return  # the long call has told it
+    if not _near(beside, _call(fn, two[:1], near)[0]):
+        yield Finding(
+            "R14",
+            "error",
+            f"a row changes when one at position {longest - 1} stands beside it: one length counts for all",
+        )
+
+
+def _copies(fn: Rotation, report: Report, unused: nn.Module) -> Iterator[Finding]:
+    """What becomes of a module's frequencies when it is copied, cast, saved, or built without memory."""
+    module, made_of = adapters.module_of(fn)
+    x, at = torch.ones(1, 1, 1, report.dim), torch.tensor([1000])
+
+    def off(one: Rotation, other: Rotation) -> float:
+        difference = _call(one, x, at) - _call(other, x, at)
+        return difference.abs().max().item() / (math.sqrt(2) * report.amplitude)
+
+    def built() -> Rotation:
+        return made_of(copy.deepcopy(unused))
+
+    try:
+        if off(made_of(copy.deepcopy(module)), fn) > SAME:
+            yield Finding("R11", "error", "a deep copy of the module gives another result")
+        cast = off(made_of(copy.deepcopy(unused).to(torch.bfloat16)), built())
+        if not cast < 1e-2:
+            yield Finding(
+                "R11",
+                "warning",
+                f"module.to(torch.bfloat16) rounds the frequencies: at position 1000 off by {cast:.2g} of a "
+                "row's length; cast the weights, not this module",
+            )
+        saved = [name for name, value in unused.state_dict().items() if _is_theta(value, report)]
+        if saved:
+            yield Finding(
+                "R11",
+                "note",
+                f"state_dict holds {', '.join(saved)}: a checkpoint brings its frequencies along",
+            )
+        if math.isnan(off(made_of(_without_memory(unused)), built())):
+            yield Finding(
+                "R11",
+                "note",
+                "built on the meta device and loaded, the module has no frequencies: they must be made anew",
+            )
+    except REFUSALS as error:
+        yield Finding("R11", "note", f"the module could not be tried as a copy: {_said(error)}")
+
+
+def _is_theta(value: Tensor, report: Report) -> bool:
+    theta = report.frequencies
+    return value.shape == theta.shape and torch.allclose(value.double().cpu(), theta, rtol=1e-3)
+
+
+def _without_memory(module: nn.Module) -> nn.Module:
+    """The module as it is after the meta device and a checkpoint; what neither of them fills is NaN."""
+    empty = copy.deepcopy(module).to("meta").to_empty(device="cpu")
+    for value in (*empty.parameters(), *empty.buffers()):
+        if value.is_floating_point():
+            value.fill_(math.nan)
+    empty.load_state_dict(module.state_dict())
+    return empty
 
 
 # --- the comparison ----------------------------------------------------------------------------------------
@@ -315,7 +500,9 @@ def _compare(report: Report, group: Group, length: int | None) -> list[Finding]:
             Finding("R6", "error", f"nothing turns; {group.rotary_dim} of {group.head_dim} features should")
         ]
     found = []
-    if "unknown" not in (group.layout, report.layout) and group.layout != report.layout and report.dim > 2:
+    if report.layout == "unknown":
+        found.append(Finding("R2", "error", "the pairs are neither neighbours nor (i, i + width/2)"))
+    elif group.layout != "unknown" and group.layout != report.layout and report.dim > 2:
         names = {"halves": "pairs (i, i + width/2)", "interleaved": "pairs of neighbours"}
         found.append(
             Finding(
@@ -394,7 +581,7 @@ def _mistakes(group: Group, length: int | None):
     pairs = group.rotary_dim // 2
     plain = frequencies.geometric(group.rotary_dim, group.base)
     factor, trained = group.factor, group.trained_length
-    if group.rope_type not in ("default", "proportional"):
+    if group.rope_type not in ("default", "proportional", "dynamic"):
         yield f"the scaling {group.rope_type!r} is not applied", plain
     if group.base != 10_000:
         yield (
@@ -417,7 +604,7 @@ def _mistakes(group: Group, length: int | None):
         yield f"all pairs are divided by {factor:g}, as in interpolation", plain / factor
         yield f"frequencies are divided by {factor:g} once more", group.frequencies(length) / factor
         yield f"frequencies are multiplied by {factor:g}, not divided", plain * factor
-        if pairs > 1:
+        if pairs > 1 and group.rope_type != "dynamic":
             yield "NTK-aware scaling instead", scaling.ntk(plain, factor)
     if group.rope_type == "yarn":
         yield from _yarn_mistakes(group, plain)

@@ -130,3 +130,15 @@ def test_the_command_starts_as_a_module_and_leaves_no_traceback(tmp_path):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr.strip() == "missing.json: No such file or directory"
+
+
+def test_the_command_imports_nothing_large_that_it_does_not_use(file):
+    large = ("torch._dynamo", "matplotlib", "transformers", "sphinx")
+    code = (
+        "import sys; from posbook.practice.cli import app; app(standalone_mode=False); "
+        f"print([name for name in {large!r} if name in sys.modules])"
+    )
+    command = [sys.executable, "-c", code, "explain", str(file())]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "[]"

@@ -240,7 +240,8 @@ def test_a_clean_file_has_no_finding():
 
 
 def test_every_code_has_a_section():
-    assert set(SECTIONS) == {f"D{i}" for i in range(1, 10)}
+    numbers = {"D": range(1, 10), "R": range(1, 16), "A": range(1, 7)}
+    assert set(SECTIONS) == {f"{letter}{i}" for letter, range_ in numbers.items() for i in range_}
 
 
 def test_a_list_of_another_length_gives_no_frequencies():

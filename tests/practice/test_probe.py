@@ -1,24 +1,28 @@
 r"""A function nobody has documented is named: layout, direction, frequencies, amplitude, and its mistake."""
 
+import copy
 import math
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 
 from posbook import frequencies, rotary, scaling
-from posbook.practice import assert_matches, config, probe
+from posbook.practice import adapters, assert_matches, config, probe
 
 DIM = 64
 PLAIN = frequencies.geometric(DIM)
 
 
-def turning(theta=PLAIN, layout="halves", sign=1, amplitude=1.0, offset=0, width=None):
-    """A rotation with a fault, or without."""
+def turning(theta=PLAIN, layout="halves", sign=1, amplitude=1.0, offset=0, width=DIM):
+    """A rotation with a fault, or without; features beyond the width are left alone."""
 
     def fn(x, at):
         angles = frequencies.angles(sign * (at + offset), theta)
-        return amplitude * rotary.rotate(x, angles, layout=layout, width=width)
+        turned = rotary.rotate(x, angles, layout=layout, width=width)
+        return torch.cat((amplitude * turned[..., :width], turned[..., width:]), dim=-1)
 
     return fn
 
@@ -112,6 +116,40 @@ def test_a_mistake_in_the_frequencies_is_named(theta, against, words):
     assert words in mistaken(found, "R4"), "\n".join(map(str, found))
 
 
+def banded(low, high, inverted=False):
+    """Llama 3's bands, written again so that mistakes can be made in them."""
+    turns = 1024 * PLAIN / (2 * math.pi)
+    share = ((turns - low) / (high - low)).clamp(0, 1)
+    if inverted:
+        share = torch.where((share > 0) & (share < 1), 1 - share, share)
+    return share * PLAIN + (1 - share) * PLAIN / 8
+
+
+LISTS = {"short_factor": [1.5] * 32, "long_factor": [1.0 + i / 8 for i in range(32)]}
+LONGROPE = {"rope_type": "longrope", "original_max_position_embeddings": 1024, **LISTS}
+DYNAMIC = {"rope_type": "dynamic", "factor": 2.0}
+SHORT = PLAIN / 1.5
+LONG = PLAIN / torch.tensor(LISTS["long_factor"], dtype=torch.float64)
+
+
+@pytest.mark.parametrize(
+    "theta, against, length, words",
+    [
+        (banded(4, 1), group(**LLAMA3), None, "low and high frequency factors exchanged"),
+        (banded(1, 4, True), group(**LLAMA3), None, "blend of the middle pairs is the wrong way round"),
+        (PLAIN, group(**LLAMA3 | {"rope_theta": 5e5}), None, "base 10000 and no scaling"),
+        (banded(1, 4), group(**LLAMA3 | {"rope_theta": 5e5}), None, "base 10000, and 500000 is asked for"),
+        (SHORT, group(**LONGROPE), 2048, "the short factors, past the trained length"),
+        (LONG, group(**LONGROPE), 512, "the long factors, within the trained length"),
+        (PLAIN, group(**DYNAMIC), 16_384, "the base of the trained length, whatever the length"),
+        (scaling.ntk(PLAIN, 2), group(**DYNAMIC), 8192, "static: NTK-aware by 2 at every length"),
+    ],
+)
+def test_a_mistake_in_a_scaling_is_named_at_its_length(theta, against, length, words):
+    found = probe.identify(turning(theta), dim=DIM).explain(against, length)
+    assert words in mistaken(found, "R4"), "\n".join(map(str, found))
+
+
 def test_exponents_over_the_whole_head_are_named():
     against = group(partial_rotary_factor=0.5)
     wrong = 1e4 ** (-2 * torch.arange(16, dtype=torch.float64) / DIM)
@@ -127,7 +165,13 @@ def test_an_unknown_mistake_names_the_pair_that_is_farthest_off():
 
 @pytest.mark.parametrize(
     "amplitude, words",
-    [(1.0, "forgotten"), (scaling.yarn_temperature(8) ** 2, "applied twice"), (3.0, "amplitude 3,")],
+    [
+        (1.0, "forgotten"),
+        (scaling.yarn_temperature(8) ** 2, "applied twice"),
+        (scaling.yarn_temperature(8) ** 0.5, "the root of the factor"),
+        (1 / scaling.yarn_temperature(8), "the factor divides"),
+        (3.0, "amplitude 3,"),
+    ],
 )
 def test_a_mistake_in_the_amplitude_is_named(amplitude, words):
     found = probe.identify(turning(by_yarn(), amplitude=amplitude), dim=DIM).explain(group(**YARN))
@@ -189,6 +233,286 @@ def with_a_table(x, at):
 def test_a_function_that_reads_positions_wrongly_is_found_out(fn, code, severity):
     found = probe.identify(fn, dim=DIM).findings
     assert (code, severity) in [(f.code, f.severity) for f in found], "\n".join(map(str, found))
+
+
+def one_late(x, at):
+    return turning()(x, at + (len(at) == 1))
+
+
+def one_and_a_half(x, at):
+    return turning()(x, 1.5 * at if len(at) == 1 else at)
+
+
+def consecutive(x, at):
+    if (at.diff() != 1).any():
+        raise ValueError("one after\nanother")
+    return turning()(x, at)
+
+
+def by_rows(x, at, mixed=lambda at: at):
+    """Takes positions of (batch, seq) too."""
+    at = mixed(at)
+    angles = frequencies.angles(at, PLAIN)
+    return rotary.rotate(x, angles if at.ndim == 1 else angles[:, None], layout="halves")
+
+
+def first_row_for_all(x, at):
+    return by_rows(x, at, lambda at: at if at.ndim == 1 else at[:1].expand(at.shape))
+
+
+def one_length(x, at):
+    theta = scaling.dynamic_ntk(PLAIN, int(at.max()) + 1, 4096, 4)
+    angles = frequencies.angles(at, theta)
+    return rotary.rotate(x, angles if at.ndim == 1 else angles[:, None], layout="halves")
+
+
+def never_in_half(x, at):
+    if x.dtype != torch.float32:
+        raise TypeError("float32 only")
+    return turning()(x, at)
+
+
+def angles_in_its_dtype(x, at):
+    angles = (at[:, None] * PLAIN.to(x.dtype)).to(x.dtype).double()
+    return rotary.rotate(x, angles, layout="halves")
+
+
+def angles_in_bfloat16(x, at):
+    return rotary.rotate(x, (at[:, None] * PLAIN).bfloat16().double(), layout="halves")
+
+
+def wraps_round(x, at):
+    return turning()(x, at % 4096)
+
+
+def ends(x, at):
+    return turning()(x, at.clamp(max=4095))
+
+
+def turned_less_with_each_position(x, at):
+    return turning()(x, at) * (1 + at[:, None] / 100)
+
+
+def of_some_amplitudes(x, at):
+    return turning()(x, at) * (1 + torch.arange(DIM) % 32 / 100)
+
+
+def some_the_other_way(x, at):
+    return turning(PLAIN * torch.tensor([1.0] * 20 + [-1.0] * 12))(x, at)
+
+
+def stretched_beyond(x, at):
+    return 2 * turning(frequencies.geometric(16), width=16)(x, at)
+
+
+def across(x, at):
+    order = torch.tensor([0, 32, 2, 34, *(i for i in range(DIM) if i not in (0, 32, 2, 34))])
+    return turning(layout="interleaved")(x[..., order], at)[..., order.argsort()]
+
+
+@pytest.mark.parametrize(
+    "fn, code, severity, words",
+    [
+        (some_the_other_way, "R3", "error", "some pairs turn one way and some the other"),
+        (of_some_amplitudes, "R5", "error", "amplitudes from 1 to 1.31: one for all is due"),
+        (stretched_beyond, "R6", "error", "features from 16 on do not turn, and come out changed"),
+        (lambda x, at: x, "R7", "warning", "nothing varies with the position"),
+        (ignores_positions, "R8", "error", "row at position 3 is row 0 of a sequence: positions are ignored"),
+        (one_late, "R8", "error", "row at position 3 is row 4 of a sequence: the step is counted wrongly"),
+        (one_and_a_half, "R8", "error", "row at position 3 is none of a sequence"),
+        (ignores_positions, "R9", "error", "packed positions 0 1 2 0 1 are not followed"),
+        (consecutive, "R9", "warning", "are refused: one after another"),
+        (first_row_for_all, "R9", "error", "positions of (batch, seq), as with left padding, are mixed up"),
+        (positions_in_its_dtype, "R10", "error", "in torch.bfloat16 positions 256 and 257 coincide"),
+        (positions_in_its_dtype, "R10", "error", "in torch.float16 positions 2048 and 2049 coincide"),
+        (angles_in_its_dtype, "R10", "error", "in torch.bfloat16"),
+        (never_in_half, "R10", "note", "torch.bfloat16 at positions from 255 is refused: float32 only"),
+        (angles_in_bfloat16, "R10", "error", "steps are uneven"),
+        (turned_less_with_each_position, "R12", "error", "it depends on absolute positions"),
+        (Remembers(), "R13", "error", "after a call with 8192 positions one with 4096 gives another result"),
+        (one_length, "R13", "note", "rows turn otherwise in a text of 8192 tokens than in one of 4096"),
+        (one_length, "R14", "error", "a row changes when one at position 8191 stands beside it"),
+        (with_a_table, "R15", "note", "8192 positions are refused: index"),
+        (wraps_round, "R15", "error", "position 4096 turns like position 0"),
+        (ends, "R15", "error", "position 4096 turns like position 4095"),
+    ],
+)
+def test_every_message_has_a_fault_that_brings_it(fn, code, severity, words):
+    found = probe.identify(fn, dim=DIM).findings
+    assert any((f.code, f.severity) == (code, severity) and words in f.message for f in found), found
+
+
+def test_a_function_without_fault_that_takes_rows_has_no_finding():
+    assert probe.identify(by_rows, dim=DIM).findings == ()
+
+
+def test_pairs_in_no_known_order_are_told():
+    report = probe.identify(across, dim=DIM)
+    assert report.layout == "unknown"
+    assert "neither neighbours nor" in mistaken(report.explain(group()), "R2")
+
+
+def test_one_length_for_all_rows_is_declared_where_frequencies_depend_on_it():
+    report = probe.identify(one_length, dim=DIM)
+    codes = [f.code for f in report.explain(group(**DYNAMIC | {"factor": 4.0}))]
+    assert "R14" in [f.code for f in report.findings]
+    assert "R14" not in codes
+
+
+# --- modules -----------------------------------------------------------------------------------------------
+
+
+class Module(torch.nn.Module):
+    """Holds its frequencies as asked for, and gives cosines and sines."""
+
+    def __init__(self, persistent=False, dtype=torch.float32):
+        super().__init__()
+        self.register_buffer("theta", PLAIN.to(dtype), persistent=persistent)
+
+    def forward(self, x, at):
+        angles = (at[..., None] * self.theta).float().repeat(1, 1, 2)
+        return angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+
+    def turn(self, x, offset=0):
+        cos, sin = self(x, torch.arange(offset, offset + x.shape[-2])[None])
+        return apply(x, x, cos, sin)[0]
+
+
+class Constant(Module):
+    """Makes its frequencies anew in each call, so that nothing can happen to them."""
+
+    def __init__(self):
+        torch.nn.Module.__init__(self)
+
+    theta = property(lambda self: PLAIN.float())
+
+
+class Forgets(Constant):
+    def __deepcopy__(self, memo):
+        other = Constant()
+        other.forward = lambda x, at: Constant.forward(other, x, at + 1)
+        return other
+
+
+def apply(q, k, cos, sin, sign=1):
+    def turn(x):
+        a, b = x.chunk(2, dim=-1)
+        return x * cos[:, None] + sign * torch.cat((-b, a), dim=-1) * sin[:, None]
+
+    return turn(q), turn(k)
+
+
+@pytest.mark.parametrize(
+    "module, severity, words",
+    [
+        (Module(), "warning", "module.to(torch.bfloat16) rounds the frequencies: at position 1000 off by"),
+        (Module(), "note", "built on the meta device and loaded, the module has no frequencies"),
+        (Module(persistent=True), "note", "state_dict holds theta"),
+        (Forgets(), "error", "a deep copy of the module gives another result"),
+    ],
+)
+def test_what_becomes_of_a_modules_frequencies_is_told(module, severity, words):
+    for fn in (adapters.tables(apply, module), adapters.counting(module.turn)):
+        found = [f for f in probe.identify(fn, dim=DIM).findings if f.code == "R11"]
+        assert any(f.severity == severity and words in f.message for f in found), found
+
+
+def test_a_module_that_cannot_be_tried_as_a_copy_says_so():
+    module = Module()
+    module.load_state_dict = lambda state: (_ for _ in ()).throw(RuntimeError("sealed"))
+    found = probe.identify(adapters.tables(apply, module), dim=DIM).findings
+    assert "could not be tried as a copy: sealed" in mistaken(found, "R11")
+
+
+def test_a_module_that_makes_its_frequencies_in_each_call_has_no_finding():
+    assert probe.identify(adapters.tables(apply, Constant()), dim=DIM).findings == ()
+
+
+def test_a_module_with_saved_frequencies_survives_the_meta_device():
+    found = probe.identify(adapters.tables(apply, Module(persistent=True)), dim=DIM).findings
+    assert "meta" not in mistaken(found, "R11")
+
+
+def test_the_module_itself_is_left_as_it_was():
+    module = Module()
+    before = copy.deepcopy(module.state_dict()), module.theta.clone()
+    probe.identify(adapters.tables(apply, module), dim=DIM)
+    assert module.theta.dtype == torch.float32
+    assert (module.state_dict(), module.theta.tolist()) == (before[0], before[1].tolist())
+
+
+@pytest.mark.parametrize(
+    "turn_keys, severity, words",
+    [
+        (lambda k, cos, sin: k, "error", "it depends on absolute positions"),
+        (lambda k, cos, sin: apply(k, k, cos, sin, sign=-1)[0], "error", "depends on absolute positions"),
+        (lambda k, cos, sin: 2 * apply(k, k, cos, sin)[0], "warning", "keys are not turned as queries"),
+    ],
+)
+def test_keys_that_are_not_turned_as_queries_are_found_out(turn_keys, severity, words):
+    def both(q, k, cos, sin):
+        return apply(q, q, cos, sin)[0], turn_keys(k, cos, sin)
+
+    found = probe.identify(adapters.tables(both, Constant()), dim=DIM).findings
+    assert any((f.code, f.severity) == ("R12", severity) and words in f.message for f in found), found
+
+
+def test_other_forms_are_the_same_function():
+    plain = turning()
+
+    def heads_after(x, at):
+        return plain(x.transpose(1, 2), at).transpose(1, 2)
+
+    def complex_tables(x, at):
+        return torch.polar(torch.ones(1).double(), frequencies.angles(at, PLAIN))
+
+    def complex_apply(q, k, table):
+        a, b = q.double().chunk(2, dim=-1)
+        turned = torch.complex(a, b) * table[:, None]
+        return torch.cat((turned.real, turned.imag), dim=-1).to(q.dtype)
+
+    forms = (
+        adapters.heads_last(heads_after),
+        adapters.heads_last(adapters.heads_last(adapters.tables(apply, Constant()))),
+        adapters.tables(complex_apply, complex_tables),
+        adapters.angles(
+            lambda x, angles, scale: scale * rotary.rotate(x, angles, layout="halves"),
+            lambda at: (frequencies.angles(at, PLAIN), 1.0),
+        ),
+        adapters.counting(Constant().turn),
+    )
+    for fn in forms:
+        report = probe.identify(fn, dim=DIM)
+        assert (report.layout, report.direction, report.rotary_dim) == ("halves", 1, DIM)
+        torch.testing.assert_close(report.frequencies, PLAIN, rtol=1e-5, atol=0)
+        assert [f for f in report.findings if f.severity == "error"] == []
+
+
+def test_a_longer_call_sees_a_later_trained_length():
+    late = Remembers()
+    late.longest = 16_384
+
+    def fn(x, at):
+        late.longest = max(late.longest, int(at.max()) + 1)
+        return turning(scaling.dynamic_ntk(PLAIN, late.longest, 16_384, 4))(x, at)
+
+    assert mistaken(probe.identify(fn, dim=DIM).findings, "R13") == ""
+    assert "the past is kept" in mistaken(probe.identify(fn, dim=DIM, longest=32_768).findings, "R13")
+
+
+@pytest.mark.parametrize("options, words", [({"dim": 1}, "dim=1"), ({"dim": 4, "longest": 8}, "longest=8")])
+def test_too_little_to_measure_is_refused(options, words):
+    with pytest.raises(ValueError, match=words):
+        probe.identify(turning(), **options)
+
+
+def test_every_code_of_a_finding_in_the_package_is_tried_here_or_beside():
+    folder = Path(probe.__file__).parent
+    text = "".join((folder / name).read_text("utf-8") for name in ("probe.py", "tables.py"))
+    tried = "".join(path.read_text("utf-8") for path in Path(__file__).parent.glob("test_*.py"))
+    codes = set(re.findall(r'Finding\(\s*"([RA]\d+)"', text))
+    assert codes == {*(f"R{i}" for i in range(1, 16)), *(f"A{i}" for i in range(1, 7))}
+    assert {code for code in codes if f'"{code}"' in tried} == codes
 
 
 def test_positions_read_from_the_axis_of_the_heads_are_found_out():
