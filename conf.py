@@ -110,11 +110,12 @@ gallery_order = [
     "plot_precision",
     "plot_grids",
     "plot_shared_reasons",
+    "plot_turns",
 ]
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
-    "subsection_order": [f"../examples/{part}" for part in ("why", "absolute", "relative", "rotary")],
+    "subsection_order": [f"../examples/{part}" for part in ("why", "absolute", "relative", "rotary", "length")],
     "within_subsection_order": "gallery.BookOrder",
     "image_scrapers": ("posbook.figures.scraper.scraper",),
     "abort_on_example_error": True,
