@@ -115,7 +115,9 @@ gallery_order = [
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
-    "subsection_order": [f"../examples/{part}" for part in ("why", "absolute", "relative", "rotary", "length")],
+    "subsection_order": [
+        f"../examples/{part}" for part in ("why", "absolute", "relative", "rotary", "length")
+    ],
     "within_subsection_order": "gallery.BookOrder",
     "image_scrapers": ("posbook.figures.scraper.scraper",),
     "abort_on_example_error": True,

@@ -36,6 +36,8 @@ def fig(monkeypatch):
     ({"alt": ALT, "numbers": {"n": [1]}}, "n is a list"),
     ({"alt": ALT, "numbers": {"n": float("nan")}}, "n is nan"),
     ({"alt": ALT, "numbers": {"d = 8": 1}}, "'d = 8' needs a Python name"),
+    ({"alt": ALT, "data": {1, 2}}, "data is nothing that JSON can hold"),
+    ({"alt": ALT, "data": [float("inf")]}, "data is nothing that JSON can hold"),
     ({"alt": ALT, "seed": 0}, "size and spread missing"),
     ({"alt": ALT, "size": "n = 4", "spread": "worst of 24"}, "seed missing"),
 ])  # fmt: skip
