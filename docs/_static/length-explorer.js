@@ -18,7 +18,7 @@ class LengthExplorer extends MovingFigure {
   static word = "explorer";
   static fields = {
     model: { start: "", among: [""] },
-    base: { start: 10000, from: 2, to: 1e9 },
+    base: { start: 10000, from: 2, to: 1e8 },
     dim: { start: 128, from: 4, to: 512 },
     trained: { start: 4096, from: 16, to: 2 ** 22 },
     wanted: { start: 32768, from: 16, to: 2 ** 24 },
@@ -118,9 +118,10 @@ class LengthExplorer extends MovingFigure {
     return value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
   }
 
-  // Three figures where it is small, whole where it is large.
+  // Three figures where it is small, whole where it is large or whole.
   static about(value) {
-    const digits = value >= 99.95 ? 0 : value >= 9.995 ? 1 : value >= 0.9995 ? 2 : 4;
+    const whole = Math.abs(value - Math.round(value)) < 1e-9;
+    const digits = whole || value >= 99.95 ? 0 : value >= 9.995 ? 1 : value >= 0.9995 ? 2 : 4;
     return LengthExplorer.number(value, digits);
   }
 
@@ -137,8 +138,10 @@ class LengthExplorer extends MovingFigure {
       said.push(method === "longrope"
         ? "LongRoPE’s factors are searched for, one for each pair of one model; here there are none."
         : "YaRN’s ramp would run backwards here: every pair turns too often, or none often enough.");
-    const own = recipe.own && recipe.factor > 1 ? `, by ${about(recipe.factor)} as its file has it,` : "";
-    const how = method === "none" || !possible ? "Unscaled" : `With ${LengthExplorer.METHODS[method]}${own}`;
+    const by = about(method === "dynamic" ? pairs.at(-1).slower : recipe.factor);
+    const means = method === "longrope" ? ", by the factors of its file,"
+      : recipe.own ? ` by ${by}, as its file has it,` : recipe.factor > 1 ? ` by ${by},` : ",";
+    const how = method === "none" || !possible ? "Unscaled," : `With ${LengthExplorer.METHODS[method]}${means}`;
     const late = never === 1 ? "the pair that never came round" : `the ${number(never)} pairs that never came round`;
     if (beyond) {
       const count = never === 1 ? "" : beyond === never ? "all of " : `${number(beyond)} of `;
@@ -215,7 +218,7 @@ class LengthExplorer extends MovingFigure {
         <div class="row long"><label for="explorer-model">model</label>
           <select id="explorer-model" name="model">${options({ ...names, "": "your own" }).join("")}</select></div>
         <div class="three">
-          ${typed("base", "base")}${typed("dim", "head width")}${typed("trained", "trained length")}
+          ${typed("base", "base")}${typed("dim", "head width")}${typed("trained", "trained on")}
         </div>
         <p class="note" data-is="file"></p>
         <div class="row long"><label for="explorer-wanted">wanted</label>
@@ -225,7 +228,7 @@ class LengthExplorer extends MovingFigure {
           <output data-is="times-is"></output></div>
         <div class="row long"><label for="explorer-method">method</label>
           <select id="explorer-method" name="method">${options(METHODS).join("")}</select></div>
-        <div class="tiles">
+        <div class="tiles loose">
           ${tile("never", "never round")}${tile("beyond", "go wider")}${tile("slower", "slowed")}
         </div>
         <p class="says" data-is="says"></p>
@@ -278,10 +281,11 @@ class LengthExplorer extends MovingFigure {
     const { setting, parts } = this, { number, about, angle } = LengthExplorer;
     const model = LengthExplorer.models[setting.model], fates = LengthExplorer.fates(setting, model);
     const { pairs } = fates, last = pairs.length - 1, { trained, wanted, method, pair } = setting;
-    this.fill();
+    // First, or a slider would keep within what it had.
     this.figure.querySelectorAll('[name="pair"]').forEach((input) => (input.max = last));
+    this.fill();
     parts.times.value = Math.log2(wanted / trained);
-    parts["times-is"].textContent = `${about(wanted / trained)} ×`;
+    parts["times-is"].textContent = wanted < trained ? "< 1 ×" : `${about(wanted / trained)} ×`;
     parts.times.setAttribute("aria-valuetext",
       `${number(wanted)} tokens, ${about(wanted / trained)} times the trained length`);
     parts.file.textContent = !model ? "" :
@@ -293,10 +297,10 @@ class LengthExplorer extends MovingFigure {
     parts["never-is"].textContent = `${never} of ${pairs.length}`;
     parts["never-says"].textContent = never ? `from pair ${round} on` : "all came round";
     parts["beyond-is"].textContent = `${beyond} of ${never}`;
-    parts["beyond-says"].textContent = beyond ? `to ${about(pairs[fates.widest].wider)} × the angle` : "no new angle";
+    parts["beyond-says"].textContent = beyond ? `up to ${about(pairs[fates.widest].wider)} ×` : "no new angle";
     parts["beyond-tile"].classList.toggle("new", beyond > 0);
     parts["slower-is"].textContent = `${slower} of ${round}`;
-    parts["slower-says"].textContent = slower ? `up to ${about(slowest)} ×` : "of those round";
+    parts["slower-says"].textContent = slower ? `up to ${about(slowest)} ×` : "full speed";
     const aloud = before && (before.method !== method || before.model !== setting.model);
     // Said once: a second time, when the control is let go, would cut short who reads it out.
     if (before !== setting) this.say(LengthExplorer.words(setting, fates), aloud);
@@ -306,8 +310,11 @@ class LengthExplorer extends MovingFigure {
     const one = pairs[pair];
     const told = `Pair ${pair}: ${angle(one.trained)} in ${number(trained)} tokens, ${angle(one.wanted)} in ` +
       `${number(wanted)}` + (one.slower > 1 + 1e-9 ? `, slowed ${about(one.slower)} times. ` : ". ") +
-      { round: "It came round in training.", inside: "It never came round, and goes no further.",
-        beyond: `It never came round: ${angle(Math.min(one.wanted, 1) - one.trained)} of its circle are new.` }[one.fate];
+      {
+        round: "It came round in training.",
+        inside: "It never came round, and goes no further.",
+        beyond: `It never came round: ${angle(Math.min(one.wanted, 1) - one.trained)} of its circle are new.`,
+      }[one.fate];
     parts["pair-says"].textContent = told;
     for (const [key, value] of Object.entries({ valuemax: last, valuenow: pair, valuetext: told }))
       parts.handle.setAttribute(`aria-${key}`, value);
@@ -315,7 +322,7 @@ class LengthExplorer extends MovingFigure {
   }
 
   drawAll({ pairs }) {
-    const { parts } = this, { number } = LengthExplorer, last = pairs.length - 1;
+    const { parts } = this, { number, about } = LengthExplorer, last = pairs.length - 1;
     const all = pairs.flatMap(({ trained, wanted }) => [trained, wanted]).map(Math.log10);
     const low = Math.min(...all, -1) - 0.25, high = Math.max(...all, 1) + 0.25;
     const x = (i) => 44 + (288 * i) / last, y = (turns) => 240 - (220 * (Math.log10(turns) - low)) / (high - low);
@@ -327,8 +334,8 @@ class LengthExplorer extends MovingFigure {
     parts.grid.setAttribute("d", shown.map((power) => `M36 ${y(10 ** power).toFixed(1)}H340`).join(""));
     parts.once.setAttribute("d", `M36 ${y(1).toFixed(1)}H340`);
     parts.scale.innerHTML = shown.map((power) =>
-      `<text class="end" x="32" y="${(y(10 ** power) + 4).toFixed(1)}">${power < 0 ? 10 ** power : power < 4
-        ? number(10 ** power) : `10<tspan dy="-4" font-size="9">${power}</tspan>`}</text>`).join("");
+      `<text class="end" x="32" y="${(y(10 ** power) + 4).toFixed(1)}">${power < 3
+        ? 10 ** power : `10<tspan dy="-4" font-size="9">${power}</tspan>`}</text>`).join("");
     parts.title.textContent = `turns in ${number(this.setting.trained)} tokens, and in ${number(this.setting.wanted)}`;
 
     const marks = { round: "m0 -4v8", inside: "m-3 0l3 -3l3 3l-3 3z", beyond: "m-3 3l3 -6l3 6z" };
@@ -346,7 +353,7 @@ class LengthExplorer extends MovingFigure {
     parts.bars.setAttribute("stroke-width", Math.max(0.8, Math.min(6, 200 / pairs.length)).toFixed(1));
     parts.bars.setAttribute("d", pairs.map((pair, i) =>
       `M${x(i).toFixed(1)} 320v${(-height(pair.slower) - 0.01).toFixed(2)}`).join(""));
-    parts.most.textContent = LengthExplorer.about(most).replace(/\.0+$/, "");
+    parts.most.textContent = pairs.some((pair) => pair.slower > 1) ? about(most) : "";
     parts.last.textContent = last;
     const chosen = pairs[this.setting.pair];
     parts.cursor.setAttribute("transform", `translate(${x(this.setting.pair).toFixed(1)} 0)`);

@@ -106,7 +106,7 @@ def test_each_step_keeps_its_alt_and_its_place(fig):
     steps = [fig, plt.figure()]
     publish(steps, alt=[ALT, f"Then another. {ALT}"], numbers={"n": 2})
     assert [step.published[:2] for step in steps] == [(ALT, {"n": 2}), (f"Then another. {ALT}", {"n": 2})]
-    assert [step.published[3:] for step in steps] == [(1, 2), (2, 2)]
+    assert [step.published[3:5] for step in steps] == [(1, 2), (2, 2)]
 
 
 @pytest.mark.parametrize("alt,message", [
