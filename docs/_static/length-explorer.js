@@ -213,6 +213,16 @@ class LengthExplorer extends MovingFigure {
             <g data-is="knob"><circle class="knob" r="6"/><circle class="hit" r="23.3"/></g>
           </g>
         </svg>
+        <div class="row slide"><label for="explorer-pair">pair <i>i</i></label>
+          <input id="explorer-pair" type="number" name="pair" min="0" inputmode="numeric">
+          <input type="range" name="pair" min="0" aria-label="pair"></div>
+        <div class="one">
+          <svg viewBox="-50 -50 100 100" aria-hidden="true">
+            <circle class="face" r="46"/><path class="wedge" data-is="seen"/><path class="fresh" data-is="fresh"/>
+            <path class="hand" data-is="reach"/>
+          </svg>
+          <p data-is="pair-says"></p>
+        </div>
       </div>
       <div class="panel">
         <div class="row long"><label for="explorer-model">model</label>
@@ -232,16 +242,6 @@ class LengthExplorer extends MovingFigure {
           ${tile("never", "never round")}${tile("beyond", "go wider")}${tile("slower", "slowed")}
         </div>
         <p class="says" data-is="says"></p>
-        <div class="row long"><label for="explorer-pair">pair <i>i</i></label>
-          <input id="explorer-pair" type="number" name="pair" min="0" inputmode="numeric">
-          <input type="range" name="pair" min="0" aria-label="pair"><span></span></div>
-        <div class="one">
-          <svg viewBox="-50 -50 100 100" aria-hidden="true">
-            <circle class="face" r="46"/><path class="wedge" data-is="seen"/><path class="fresh" data-is="fresh"/>
-            <path class="hand" data-is="reach"/>
-          </svg>
-          <p data-is="pair-says"></p>
-        </div>
       </div>
       <div class="buttons wide"><button type="button" data-is="reset">reset</button></div>`;
   }
@@ -295,12 +295,12 @@ class LengthExplorer extends MovingFigure {
 
     const { never, beyond, slower, slowest, round } = fates;
     parts["never-is"].textContent = `${never} of ${pairs.length}`;
-    parts["never-says"].textContent = never ? `from pair ${round} on` : "all came round";
+    parts["never-says"].textContent = never ? `from pair ${round}` : "all came round";
     parts["beyond-is"].textContent = `${beyond} of ${never}`;
-    parts["beyond-says"].textContent = beyond ? `up to ${about(pairs[fates.widest].wider)} ×` : "no new angle";
+    parts["beyond-says"].textContent = beyond ? `up to ${about(pairs[fates.widest].wider)}\u00a0×` : "no new angle";
     parts["beyond-tile"].classList.toggle("new", beyond > 0);
     parts["slower-is"].textContent = `${slower} of ${round}`;
-    parts["slower-says"].textContent = slower ? `up to ${about(slowest)} ×` : "full speed";
+    parts["slower-says"].textContent = slower ? `up to ${about(slowest)}\u00a0×` : "full speed";
     const aloud = before && (before.method !== method || before.model !== setting.model);
     // Said once: a second time, when the control is let go, would cut short who reads it out.
     if (before !== setting) this.say(LengthExplorer.words(setting, fates), aloud);
