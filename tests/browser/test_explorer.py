@@ -39,7 +39,7 @@ def mathematics(browser):
 
 
 def settings(count, seed=0):
-    """Settings with their model: half of them have a model whose own method is the one that is asked for."""
+    """Settings with their model, or without: some models have the method that is asked for, some another."""
     draw = np.random.default_rng(seed)
     for number in range(count):
         dim, method = 2 * int(draw.integers(2, 129)), METHODS[number % len(METHODS)]
@@ -54,28 +54,26 @@ def settings(count, seed=0):
             yield setting, None
             continue
         low, slow = draw.uniform(0.2, 3, size=2)
-        yield (
-            setting,
-            {
-                "method": method,
-                "factor": float(10 ** draw.uniform(0, 2)),
-                "beta_fast": float(slow + draw.uniform(1, 40)),
-                "beta_slow": float(slow),
-                "truncate": bool(draw.random() < 0.5),
-                "low": float(low),
-                "high": float(low + draw.uniform(0.5, 8)),
-                "short_factor": draw.uniform(0.5, 4, size=dim // 2).tolist(),
-                "long_factor": draw.uniform(0.5, 64, size=dim // 2).tolist(),
-                "scores": float(draw.uniform(1, 2)),
-            },
-        )
+        model = {
+            "method": method if draw.random() < 0.7 else METHODS[(number + 3) % len(METHODS)],
+            "factor": float(10 ** draw.uniform(0, 2)),
+            "beta_fast": float(slow + draw.uniform(1, 40)),
+            "beta_slow": float(slow),
+            "truncate": bool(draw.random() < 0.5),
+            "low": float(low),
+            "high": float(low + draw.uniform(0.5, 8)),
+            "short_factor": draw.uniform(0.5, 4, size=dim // 2).tolist(),
+            "long_factor": draw.uniform(0.5, 64, size=dim // 2).tolist(),
+            "scores": float(draw.uniform(1, 2)),
+        }
+        yield setting, model
 
 
 def by_posbook(setting, model):
     """The frequencies after scaling, None where posbook refuses, and what multiplies the scores."""
     theta, method = frequencies.geometric(setting["dim"], setting["base"]), setting["method"]
     trained, wanted = setting["trained"], setting["wanted"]
-    said = {} if method == "none" else model or {}
+    said = model if model and model["method"] == method != "none" else {}
     factor = said.get("factor", max(wanted / trained, 1))
     scores = said.get("scores", 1.0)
     if method == "linear":
@@ -108,7 +106,10 @@ COMPUTE = """cases => cases.map(([setting, model]) => {
 
 
 def test_the_explorer_computes_what_posbook_computes(mathematics):
-    cases = list(settings(210))
+    # Besides random ones, a ramp whose two ends fall on one pair.
+    narrow = {"base": 10_000, "dim": 8, "trained": 64, "wanted": 512, "method": "yarn"}
+    ends = {"method": "yarn", "factor": 8, "beta_fast": 40, "beta_slow": 12, "truncate": True, "scores": 1}
+    cases = [*settings(210), (narrow, ends)]
     refused, kinds = 0, set()
     for (setting, model), found in zip(cases, mathematics.evaluate(COMPUTE, cases), strict=True):
         plain = frequencies.geometric(setting["dim"], setting["base"])
