@@ -115,6 +115,7 @@ gallery_order = [
     "plot_grids",
     "plot_shared_reasons",
     "plot_extrapolation",
+    "plot_turns",
     "plot_broken_pairs",
     "plot_frequency_maps",
     "plot_interpolation_bound",

@@ -112,9 +112,9 @@ def test_an_odd_rotary_width_is_refused_and_is_a_width_of_its_own():
 
 def test_every_configuration_and_every_kind_of_scaling_is_there():
     assert {record["id"] for record in EXPECTED} == set(CONFIGS)
-    assert (len(CONFIGS), len(EXPECTED), len(REFUSED)) == (108, 151, 1)
+    assert (len(CONFIGS), len(EXPECTED), len(REFUSED)) == (109, 152, 1)
     assert Counter(record["rope_type"] for record in EXPECTED) == {
-        "default": 84,
+        "default": 85,
         "dynamic": 18,
         "yarn": 15,
         "longrope": 12,

@@ -65,7 +65,8 @@ class GalleryFigure(SphinxDirective):
         still = to_script(entry, image)
         if "moves" in self.options:
             try:
-                still = wrap(self.options["moves"], still, Path(self.env.srcdir) / "_static")
+                static = Path(self.env.srcdir) / "_static"
+                still = wrap(self.options["moves"], still, static, entry.get("data"))
             except ValueError as error:
                 logger.warning("%s", error, location=self.get_location())
         figure = nodes.figure("", still, caption, align="default")

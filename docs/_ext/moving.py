@@ -7,8 +7,12 @@ r"""Figures that move: a custom element around the figure that a gallery script 
 
 The element's script, docs/_static/rotary-dial.js, takes the static figure's place in the browser. Print, EPUB
 and readers without JavaScript see the static one. A page loads the scripts only if it has such a figure.
+What the gallery script published as `data` stands in the element's attribute data-given, as JSON: a figure
+that moves knows of the world what its script knew when the book was built.
 """
 
+import html
+import json
 from pathlib import Path
 
 from docutils import nodes
@@ -20,16 +24,19 @@ class moving(nodes.Element):
     """Wraps what it enhances; its name is that of the custom element and of the script."""
 
 
-def wrap(name, content, static):
+def wrap(name, content, static, given=None):
     if not (Path(static) / f"{name}.js").is_file():
         raise ValueError(f":moves: {name}: there is no {name}.js in {static}")
-    return moving("", content, element=name)
+    return moving("", content, element=name, given=given)
 
 
 def visit(self, node):
     # A custom element is no XHTML, and a book reader would not run its script.
     if "epub" not in self.builder.name:
-        self.body.append(f"<{node['element']}>")
+        given = ""
+        if node["given"] is not None:
+            given = f' data-given="{html.escape(json.dumps(node["given"], ensure_ascii=False))}"'
+        self.body.append(f"<{node['element']}{given}>")
 
 
 def depart(self, node):

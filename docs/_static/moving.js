@@ -1,7 +1,7 @@
 // What the figures that move have in common: a setting that the page's address remembers, controls bound to it,
 // and handles for mouse, touch and keyboard. The static figure inside the element stays for print and for
 // readers without JavaScript. A figure is a class that extends MovingFigure and gives `word`, `fields`,
-// `html()`, `begin()` and `draw(before)`.
+// `html()`, `begin()` and `draw(before)`; what its script published as data it finds in `given`.
 
 class MovingFigure extends HTMLElement {
   // The word by which the page's address names the figure.
@@ -51,11 +51,16 @@ class MovingFigure extends HTMLElement {
     addEventListener("hashchange", () => this.take(this.constructor.read(location.hash)));
   }
 
+  // What the gallery script published as data.
+  get given() {
+    return JSON.parse(this.dataset.given ?? "null");
+  }
+
   part(name) {
     return this.figure.querySelector(`[data-is="${name}"]`);
   }
 
-  // Every <input name="m"> shows and sets the entry m.
+  // Every <input name="m"> or <select name="m"> shows and sets the entry m.
   bind() {
     // While a slider is held, its scale stays: see `held` where scales are chosen.
     this.figure.addEventListener("input", ({ target }) => (this.held = target.type === "range"), true);
@@ -71,7 +76,7 @@ class MovingFigure extends HTMLElement {
   }
 
   fill(left) {
-    for (const input of this.figure.querySelectorAll("input[name]")) {
+    for (const input of this.figure.querySelectorAll("[name]")) {
       const value = String(this.setting[input.name]);
       if (input.type === "radio") input.checked = input.value === value;
       else if (left || input.type !== "number" || input !== document.activeElement) input.value = value;

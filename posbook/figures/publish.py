@@ -1,5 +1,6 @@
 r"""The last line of a gallery script: say what is seen, report the numbers, hand the figure over."""
 
+import json
 import math
 import os
 import sys
@@ -25,6 +26,7 @@ class Published(NamedTuple):
     measured: dict[str, int | str] | None
     step: int = 1
     steps: int = 1
+    data: Any = None
 
 
 def publish(
@@ -35,6 +37,7 @@ def publish(
     seed: int | str | None = None,
     size: str | None = None,
     spread: str | None = None,
+    data: Any = None,
 ) -> None:
     r"""Publish the one figure of a script: print its numbers, then show, save or hand over the figure.
 
@@ -42,6 +45,7 @@ def publish(
     ``numbers`` are those the prose may quote: plain int, float or str, each under a Python name.
     A figure of something measured tells ``seed``, ``size`` and ``spread``, all three.
     A figure drawn in several steps is a list of figures, in order, with a list of as many alts.
+    ``data`` is what a figure that moves is given besides, anything that JSON can hold: it is not printed.
 
     With a screen the figure is shown; without one it is saved as <script>.svg where the script was started
     (its further steps as <script>_2.svg and so on), and the path is printed; in the gallery's build
@@ -77,8 +81,12 @@ def publish(
         raise ValueError(
             f"{script}: a measured figure tells seed, size and spread; {' and '.join(missing)} missing"
         )
+    try:
+        json.dumps(data, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{script}: data is nothing that JSON can hold: {error}") from None
     for step, (figure, text) in enumerate(zip(figures, alts, strict=True), 1):
-        figure.published = Published(text, numbers, None if missing else measured, step, len(figures))
+        figure.published = Published(text, numbers, None if missing else measured, step, len(figures), data)
 
     for name, value in numbers.items():
         print(f"{name} = {f'{value:.6g}' if type(value) is float else value}")

@@ -63,6 +63,8 @@ def scraper(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]
         "measured": said[0].measured,
         "images": addresses,
     }
+    if said[0].data is not None:
+        record["data"] = said[0].data
     folder = images[0].parent
     folder.mkdir(parents=True, exist_ok=True)
     for image, drawing in zip(images, drawings, strict=True):

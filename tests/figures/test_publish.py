@@ -36,6 +36,8 @@ def fig(monkeypatch):
     ({"alt": ALT, "numbers": {"n": [1]}}, "n is a list"),
     ({"alt": ALT, "numbers": {"n": float("nan")}}, "n is nan"),
     ({"alt": ALT, "numbers": {"d = 8": 1}}, "'d = 8' needs a Python name"),
+    ({"alt": ALT, "data": {1, 2}}, "data is nothing that JSON can hold"),
+    ({"alt": ALT, "data": [float("inf")]}, "data is nothing that JSON can hold"),
     ({"alt": ALT, "seed": 0}, "size and spread missing"),
     ({"alt": ALT, "size": "n = 4", "spread": "worst of 24"}, "seed missing"),
 ])  # fmt: skip
@@ -104,7 +106,7 @@ def test_each_step_keeps_its_alt_and_its_place(fig):
     steps = [fig, plt.figure()]
     publish(steps, alt=[ALT, f"Then another. {ALT}"], numbers={"n": 2})
     assert [step.published[:2] for step in steps] == [(ALT, {"n": 2}), (f"Then another. {ALT}", {"n": 2})]
-    assert [step.published[3:] for step in steps] == [(1, 2), (2, 2)]
+    assert [step.published[3:5] for step in steps] == [(1, 2), (2, 2)]
 
 
 @pytest.mark.parametrize("alt,message", [

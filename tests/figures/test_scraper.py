@@ -98,6 +98,14 @@ def test_the_figure_and_what_was_said_of_it_are_saved_side_by_side(gallery, tmp_
     assert plt.get_fignums() == []
 
 
+def test_data_for_a_figure_that_moves_is_saved_and_not_printed(gallery, tmp_path, capsys):
+    draw(data={"models": [{"name": "Llama", "base": 1e4}]})
+    gallery()
+    record = json.loads((tmp_path / "docs/gallery/why/images/plot_line.json").read_text())
+    assert record["data"] == {"models": [{"name": "Llama", "base": 1e4}]}
+    assert capsys.readouterr().out == ""
+
+
 def test_a_figure_that_was_not_published_is_refused(gallery):
     plt.figure()
     with pytest.raises(ValueError, match=r"plot_line\.py: .*not published"):
