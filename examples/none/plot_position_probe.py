@@ -38,7 +38,7 @@ def middle(name, what):
 
 
 # %%
-# Two readers: a linear one, and one with a hidden layer. Guessing the middle is off by a quarter of the length.
+# Two readers: a linear one, and one with a hidden layer. Guessing is off by a quarter of the length.
 
 fig, panels = plt.subplots(2, 1, figsize=(7.2, 9.0), sharex=True)
 for ax, what, title in (
@@ -65,9 +65,9 @@ shuffled = {name: middle(name, "shuffled") for name in ("none", "none-untrained"
 figures.publish(
     fig,
     alt="Two panels of curves over depth: the mean error of a reader that guesses the position, from the "
-    "embedding to block four. Sinusoidal and learned start near zero and stay low until the last block. RoPE and "
-    "ALiBi stay near guessing. Without an encoding the error starts at guessing, falls to a few tokens in "
-    "blocks two and three, and rises again; untrained it stays at guessing.",
+    "embedding to block four. Sinusoidal and learned start near zero and stay low until the last "
+    "block. RoPE and ALiBi stay near guessing. Without an encoding the error starts at guessing, "
+    "falls to a few tokens in blocks two and three, and rises again; untrained it stays at guessing.",
     numbers={
         "guessing": guessing,
         **{f"{name}_linear_best": min(middle(name, "linear")) for name in ("rope", "alibi")},
