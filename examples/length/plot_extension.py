@@ -21,8 +21,9 @@ turns = frequencies.turns(theta, TRAINED)
 
 # %%
 # The records come with the package; ``python -m posbook.experiments extension`` makes them anew. The fastest
-# pair makes ten turns in the trained length, so YaRN's own 32 turns keep no pair as it is: "fitted" keeps
-# those with two turns, and slows by the whole factor those with half a turn.
+# pair makes ten turns in the trained length. By turns, as in the paper, a ramp that begins at 32 slows it
+# too; by the index of the pair, as released, the ramp is cut off at pair 0, which is kept. "Fitted" keeps
+# pairs with two turns, and slows by the whole factor those with half a turn.
 
 record = records.load("extension")
 names = {
@@ -30,6 +31,7 @@ names = {
     "linear": "interpolation",
     "ntk": "NTK-aware",
     "dynamic": "dynamic NTK",
+    "yarn-turns": "YaRN, ramp by turns",
     "yarn": "YaRN, as released",
     "llama3": "Llama 3",
     "longrope": "LongRoPE, by hand",
@@ -117,6 +119,7 @@ figures.publish(
         "trained": TRAINED,
         "tuning": record["settings"]["tuning"],
         "most_turns": int(turns[0]),
+        "yarn_turns_slows": float((theta / scaling.yarn(theta, 4, TRAINED, ramp="turns"))[0]),
         "ntk_slows": float((theta / scaling.ntk(theta, factor=4))[turns < 1][0]),
     },
     seed="0 to 2",
