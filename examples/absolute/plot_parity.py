@@ -16,7 +16,7 @@ from posbook.experiments import records
 plt.style.use("posbook.figures.posbook")
 
 # %%
-# The records of trained models come with the package; ``python -m posbook.experiments parity`` makes them anew.
+# The records come with the package; ``python -m posbook.experiments parity`` makes them anew.
 
 record = records.load("parity")
 trainings = sorted({int(run["variant"].split("-")[1]) for run in record["runs"]})
@@ -49,9 +49,9 @@ gaps = [
 ]
 figures.publish(
     fig,
-    alt="Two falling curves of the loss over 600, 1500 and 3000 steps of training. After 600 steps the model "
-    "with a learned table is clearly behind that with sinusoids; after 1500 by less; after 3000 the two are "
-    "nearly alike.",
+    alt="Two falling curves of the loss over 600, 1500 and 3000 steps of training. After 600 steps the "
+    "model with a learned table is clearly behind that with sinusoids; after 1500 by less; after "
+    "3000 the two are nearly alike.",
     numbers={
         **{f"gap_{steps}": gap for steps, gap in zip(trainings, gaps, strict=True)},
         **{f"learned_{n}": statistics.median(x) for n, x in zip(trainings, loss["learned"], strict=True)},

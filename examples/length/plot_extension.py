@@ -10,15 +10,20 @@ import statistics
 
 import matplotlib.pyplot as plt
 
-from posbook import figures
+from posbook import figures, frequencies, scaling
 from posbook.experiments import records
 
 plt.style.use("posbook.figures.posbook")
 
+TRAINED = 64
+theta = frequencies.geometric(16)
+turns = frequencies.turns(theta, TRAINED)
+
 # %%
 # The records come with the package; ``python -m posbook.experiments extension`` makes them anew. The fastest
-# pair makes ten turns in the trained length, so YaRN's own 32 turns keep no pair as it is: "fitted" keeps those
-# with two turns, and slows by the whole factor those with half a turn.
+# pair makes ten turns in the trained length. By turns, as in the paper, a ramp that begins at 32 slows it
+# too; by the index of the pair, as released, the ramp is cut off at pair 0, which is kept. "Fitted" keeps
+# pairs with two turns, and slows by the whole factor those with half a turn.
 
 record = records.load("extension")
 names = {
@@ -26,6 +31,7 @@ names = {
     "linear": "interpolation",
     "ntk": "NTK-aware",
     "dynamic": "dynamic NTK",
+    "yarn-turns": "YaRN, ramp by turns",
     "yarn": "YaRN, as released",
     "llama3": "Llama 3",
     "longrope": "LongRoPE, by hand",
@@ -67,6 +73,19 @@ for row, name in enumerate(rows):
     tuned.plot(values, [row] * len(values), "D", color=figures.colour("key"), markersize=6, alpha=0.7)
     after = [run["tuned"] for run in found[name] if "tuned" in run]
     tuned.plot(after, [row] * len(after), "o", color=figures.colour("query"), markersize=6, alpha=0.7)
+for what, role, values in (
+    ("at the trained length", "key", middle(rows[0], "at_length", 4)),
+    ("at four times,\ntrained on", "query", middle(rows[0], "tuned")),
+):
+    tuned.annotate(
+        what,
+        (values, 0),
+        (0, 10),
+        textcoords="offset points",
+        ha="center",
+        color=figures.colour(role),
+        weight="bold",
+    )
 for ax in (beyond, tuned):
     ax.axvline(reference, color=figures.colour("muted"), linewidth=1.2, linestyle=(0, (2, 2)))
     ax.set_yticks(range(len(rows)), [names[name] for name in rows])
@@ -78,10 +97,11 @@ tuned.set_title("Set for four times the length")
 
 figures.publish(
     fig,
-    alt="Two panels of dots, one row for each rule. Above, losses at two, four and eight times the trained "
-    "length: as trained they lie far from the dashed line of the trained length; NTK-aware is near it at twice the "
-    "length and not beyond; rules that slow only the pairs that never came round stay nearest. Below, with rules set "
-    "for four times: what each costs at the trained length, and the loss after a short training.",
+    alt="Two panels of dots, one row for each rule. Above, losses at two, four and eight times the "
+    "trained length: as trained they lie far from the dashed line of the trained length; NTK-aware "
+    "is near it at twice the length and not beyond; rules that slow only the pairs that never came "
+    "round stay nearest. Below, with rules set for four times: what each costs at the trained "
+    "length, and the loss after a short training.",
     numbers={
         "reference": reference,
         **{
@@ -96,6 +116,11 @@ figures.publish(
         },
         **{f"{name.replace('-', '_')}_tuned": middle(name, "tuned") for name in rows if name != "dynamic"},
         "seeds": len(found["plain"]),
+        "trained": TRAINED,
+        "tuning": record["settings"]["tuning"],
+        "most_turns": int(turns[0]),
+        "yarn_turns_slows": float((theta / scaling.yarn(theta, 4, TRAINED, ramp="turns"))[0]),
+        "ntk_slows": float((theta / scaling.ntk(theta, factor=4))[turns < 1][0]),
     },
     seed="0 to 2",
     size="four layers of width 64, trained on 64 characters; loss on 2048 characters",

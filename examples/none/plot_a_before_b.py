@@ -64,9 +64,10 @@ for ax in panels[-1]:
 
 figures.publish(
     fig,
-    alt="Six panels, one for each encoding, of the share of right answers over the length of the sequence, from "
-    "the longest in training, 16, to 128; thin lines are ten seeds, the thick one their median, the dashed line "
-    "one half. All begin at one. Some seeds of every encoding fall; how many and how far differs.",
+    alt="Six panels, one for each encoding, of the share of right answers over the length of the "
+    "sequence, from the longest in training, 16, to 128; thin lines are ten seeds, the thick one "
+    "their median, the dashed line one half. All begin at one. Some seeds of every encoding fall; "
+    "how many and how far differs.",
     numbers={
         **{
             f"{name}_{what}_{length}": value

@@ -59,10 +59,10 @@ ax.set_title("Without a mask, only the encoding can tell")
 swapped, mirrored = accuracy["swapped"], accuracy["reversed"]
 figures.publish(
     fig,
-    alt="Nine rows of dots, ten seeds each, over the share of right answers. Without a mask: no encoding stands "
-    "at exactly one half on both kinds of pairs, ALiBi at exactly one half on reversed pairs and beside it on "
-    "swapped ones; learned, sinusoidal, Shaw, T5 and RoPE stand at or near one. Below, under a causal mask, "
-    "no encoding and ALiBi stand near one.",
+    alt="Nine rows of dots, ten seeds each, over the share of right answers. Without a mask: no encoding "
+    "stands at exactly one half on both kinds of pairs, ALiBi at exactly one half on reversed pairs "
+    "and beside it on swapped ones; learned, sinusoidal, Shaw, T5 and RoPE stand at or near one. "
+    "Below, under a causal mask, no encoding and ALiBi stand near one.",
     numbers={
         "none_off_half": max(abs(x - 0.5) for x in swapped["none"] + mirrored["none"]),
         "none_difference": max(run["swapped_difference"] for run in records.runs(record, "none")),

@@ -17,8 +17,8 @@ FACTORS = [2, 4, 8]
 WINDOWS = 128
 TUNED = 4  # the factor of the short training
 TUNING = replace(language.RECIPE, steps=60, batch=8, rate=5e-4, warmup=5)
-# The fastest pair makes ten turns in 64 characters, so that the paper's 32 keeps none: `fitted` keeps pairs
-# with two turns, and slows those with half a turn or less by the whole factor.
+# The fastest pair makes ten turns in 64 characters, so that a ramp from 32 turns keeps none: `fitted` keeps
+# pairs with two turns, and slows those with half a turn or less by the whole factor.
 FITTED = {"beta_fast": 2, "beta_slow": 0.5, "ramp": "turns"}
 
 
@@ -38,7 +38,12 @@ RULES = {
         scaling.dynamic_ntk(theta, max(length, language.LENGTH), language.LENGTH, factor=1),
         1.0,
     ),
+    # As released, by the index of the pair; as in the paper, by turns.
     "yarn": lambda theta, s, length: (scaling.yarn(theta, s, language.LENGTH), scaling.yarn_temperature(s)),
+    "yarn-turns": lambda theta, s, length: (
+        scaling.yarn(theta, s, language.LENGTH, ramp="turns"),
+        scaling.yarn_temperature(s),
+    ),
     "yarn-fitted": lambda theta, s, length: (
         scaling.yarn(theta, s, language.LENGTH, **FITTED),
         scaling.yarn_temperature(s),
