@@ -129,7 +129,7 @@ figures.publish(
     "aware a straight rise on the logarithmic axis from 1 to 8; both ramps of YaRN 1 up to pair 20 and "
     "8 from pair 46, the paper's rising sooner; Llama 3.1 1 up to pair 35, then steeply to 8. Below, "
     "how far a random score moves at distances up to 4096: interpolation far even for neighbours, NTK- "
-    "aware from some ten tokens on, YaRN and Llama 3.1 little up to about a hundred.",
+    "aware from some ten tokens on, YaRN and Llama 3.1 little up to some thirty.",
     numbers={
         "never": int(never.sum()),
         "first_slow": first_slow,

@@ -33,7 +33,7 @@ enough = FACTOR ** ((DIM - 2) / (2 * int(never[0])))
 
 # %%
 # A pair that is slowed a little falls behind a little with each token. The distance at which it is one radian
-# behind: from there on its part of a score has nothing to do with what the model was trained on.
+# behind; at half a turn its part of a score has the opposite sign of that in training.
 
 pairs = torch.arange(len(theta))
 behind = {
