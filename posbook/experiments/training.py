@@ -110,13 +110,13 @@ def train(
         share = slice(fabric.global_rank, None, fabric.world_size)
         inputs, targets = (fabric.to_device(x[share]) for x in batch(step))
         value = loss(model(inputs), targets)
+        if not value.isfinite():
+            raise ValueError(f"the loss of step {step} is {value.item()}: the training came apart")
         optimizer.zero_grad()
         fabric.backward(value)
         fabric.clip_gradients(model, optimizer, max_norm=recipe.clip)
         optimizer.step()
         losses.append(float(fabric.all_reduce(value.detach())))
-        if not math.isfinite(losses[-1]):
-            raise ValueError(f"the loss of step {step} is {losses[-1]}: the training came apart")
         due = (step + 1) % every == 0 and step + 1 < recipe.steps
         if kept is not None and due and not fabric.global_rank:
             state = {"model": inner.state_dict(), "optimizer": optimizer.state_dict(), "losses": losses}
