@@ -39,6 +39,7 @@ extensions = [
     "promises",
     "speed",
     "walkthrough",
+    "questions",
 ]
 # The notebooks that sphinx-gallery writes are for download; myst-nb must not take them for pages.
 exclude_patterns = ["_*", "gallery/**/*.ipynb", "gallery/**/*.py", "**/README.md"]
