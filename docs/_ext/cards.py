@@ -1,9 +1,9 @@
 r"""The questions of a page as cards to learn with: an Anki deck, and CSV for everything else.
 
-Both are made from the page's own tree, after roles and references are resolved, so that a card says what the
-page says, computed numbers included. Formulas are TeX between \( and \), which Anki draws, with the book's own
-macros written out. A note's identity is made from the question's label alone: import a newer deck, and it
-changes the notes that you have, and leaves what you have learned.
+Both are made from the page's own tree, after roles and references are resolved, so that a card says what
+the page says, computed numbers included. Formulas are TeX between \( and \), which Anki draws, with the
+book's own macros written out. A note's identity is made from the question's label alone: import a newer deck,
+and it changes the notes that you have, and leaves what you have learned.
 """
 
 import csv
@@ -31,7 +31,8 @@ BACK = "{{FrontSide}}<hr id=answer>{{Answer}}"
 INLINE = {nodes.emphasis: "em", nodes.strong: "strong", nodes.literal: "code", nodes.superscript: "sup"}
 BLOCKS = {nodes.paragraph: "p", nodes.bullet_list: "ul", nodes.enumerated_list: "ol", nodes.list_item: "li"}
 BLOCKS |= {nodes.table: "table", nodes.row: "tr", nodes.entry: "td"}
-INSIDE = (nodes.inline, nodes.reference, nodes.container, nodes.tgroup, nodes.thead, nodes.tbody, nodes.compound)
+CELLS = (nodes.tgroup, nodes.thead, nodes.tbody)
+INSIDE = (nodes.inline, nodes.reference, nodes.container, nodes.compound, *CELLS)
 NOT_SHOWN = (nodes.comment, nodes.target, nodes.colspec)
 
 
@@ -73,7 +74,7 @@ def as_html(node):
     if kind is nodes.math_block:
         return rf"<p>\[{html.escape(tex(display_source(node)), quote=False)}\]</p>"
     if kind is nodes.literal_block:
-        return f"<pre>{html.escape(node.astext(), quote=False)}</pre>"
+        return f"<pre>{html.escape(node.astext().rstrip(), quote=False)}</pre>"
     if isinstance(node, NOT_SHOWN):
         return ""
     if kind in INLINE | BLOCKS:
@@ -128,7 +129,9 @@ def anki(cards, file):
         guid = genanki.guid_for("posbook", card.label)
         deck.add_note(genanki.Note(model, fields, guid=guid, tags=[tag], sort_field=card.label))
     # A newer deck must have a later time, or Anki takes it for the one that it has.
-    genanki.Package(deck).write_to_file(file, timestamp=float(os.environ.get("SOURCE_DATE_EPOCH", time.time())))
+    genanki.Package(deck).write_to_file(
+        file, timestamp=float(os.environ.get("SOURCE_DATE_EPOCH", time.time()))
+    )
 
 
 def inner(node):

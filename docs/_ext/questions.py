@@ -6,12 +6,12 @@ r"""Questions with folded answers, a control that shows one at a time, and the s
     The answer, folded until the reader has tried.
     ::::
 
-A question is an exercise whose answer stands with it: a box with its number, and a native <details>. Its label
-is its address, and the identity of its card for good.
+A question is an exercise whose answer stands with it: a box with its number, and a native <details>. Its
+label is its address, and the identity of its card for good.
 
-`:::{another}` puts the control (docs/_static/another.js) where it stands; without JavaScript it is nothing, and
-all questions are there. `:::{cards} posbook-questions` offers the questions of the page as an Anki deck and as
-CSV (cards.py), and writes both into the built book.
+`:::{another}` puts the control (docs/_static/another.js) where it stands; without JavaScript it is nothing,
+and all questions are there. `:::{cards} posbook-questions` offers the questions of the page as an Anki deck
+and as CSV (cards.py), and writes both into the built book.
 """
 
 from typing import ClassVar
