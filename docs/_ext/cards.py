@@ -33,7 +33,7 @@ BLOCKS = {nodes.paragraph: "p", nodes.bullet_list: "ul", nodes.enumerated_list: 
 BLOCKS |= {nodes.table: "table", nodes.row: "tr", nodes.entry: "td"}
 CELLS = (nodes.tgroup, nodes.thead, nodes.tbody)
 INSIDE = (nodes.inline, nodes.reference, nodes.container, nodes.compound, *CELLS)
-NOT_SHOWN = (nodes.comment, nodes.target, nodes.colspec)
+NOT_SHOWN = (nodes.comment, nodes.raw, nodes.target, nodes.colspec)
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,15 @@ def tex(source):
     return source
 
 
+def where(claim):
+    """The page of a theorem that a claim names: its number alone says nothing outside the book."""
+    found = (
+        re.search(r"([\w-]+/[\w-]+)\.html", link.get("refuri", "")) for link in claim.findall(nodes.reference)
+    )
+    page = next(filter(None, found), None)
+    return f", {page[1]}" if page and "proved" in claim["classes"] else ""
+
+
 def as_html(node):
     inside = "".join(as_html(child) for child in node.children)
     kind = type(node)
@@ -81,7 +90,7 @@ def as_html(node):
         tag = (INLINE | BLOCKS)[kind]
         return f"<{tag}>{inside}</{tag}>"
     if "claim" in node.get("classes", []):
-        return f'<span class="claim">[{inside}]</span>'
+        return f'<span class="claim">[{inside}{where(node)}]</span>'
     if not isinstance(node, INSIDE):
         logger.warning("a card cannot hold <%s>", node.tagname, location=node)
     return inside
@@ -110,7 +119,7 @@ def as_text(node):
     if kind is nodes.row:
         return inside.rstrip() + "\n"
     if "claim" in node.get("classes", []):
-        return f"[{inside}]"
+        return f"[{inside}{where(node)}]"
     return inside.rstrip() + "\n\n" if kind in BLOCKS else inside
 
 

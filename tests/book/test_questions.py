@@ -233,6 +233,12 @@ class TestTheBook:
             fold = box.find_next_sibling("details")
             assert fold.select(".claim, .number, .cited-text, pre, a.reference"), box["id"]
 
+    def test_says_outside_the_book_where_a_theorem_stands(self, offered, tmp_path):
+        _, (deck, table) = offered
+        first = notes(deck, tmp_path)[0][0][2][3]
+        assert '<span class="claim">[proved: Theorem 1, why/set-operation]</span>' in first
+        assert "[proved: Theorem 1, why/set-operation]" in table.read_text(encoding="utf-8")
+
     def test_leaves_no_macro_of_its_own_in_a_card(self, offered):
         _, (_, table) = offered
         text = table.read_text(encoding="utf-8")
