@@ -66,11 +66,11 @@ def tex(source):
 
 def where(claim):
     """The page of a theorem that a claim names: its number alone says nothing outside the book."""
-    found = (
-        re.search(r"([\w-]+/[\w-]+)\.html", link.get("refuri", "")) for link in claim.findall(nodes.reference)
-    )
-    page = next(filter(None, found), None)
-    return f", {page[1]}" if page and "proved" in claim["classes"] else ""
+    if "proved" not in claim["classes"]:
+        return ""
+    links = " ".join(link.get("refuri", "") for link in claim.findall(nodes.reference))
+    page = re.search(r"([\w-]+/[\w-]+)\.html", links)
+    return f", {page[1]}" if page else ""
 
 
 def as_html(node):
