@@ -97,7 +97,7 @@ def test_without_a_script_and_on_paper_all_questions_are_there(browser, contexts
         page.emulate_media(media="print")
         assert len(seen(page)) == COUNT
         assert not page.locator("show-another").is_visible()
-        page.emulate_media(media="screen")
+        page.emulate_media(media="null")  # the context is kept for other tests
 
 
 def test_a_shuffle_holds_every_number_once_and_does_not_begin_with_the_last_one(contexts):
