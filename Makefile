@@ -4,6 +4,7 @@
 #   make test     lint, tests, doctests, the prose, a warning-free build, the built book, the browser
 #   make env      install everything that any target needs, build nothing
 #   make serve    rebuild and reload while you write
+#   make cards    the questions of the book as an Anki deck and as CSV, in build/cards/
 #   make figures  run each gallery script alone, as a reader would; figures in build/figures/
 #   make experiments  train the small models of the book anew (70 minutes of two cores), compare with the record
 #   make bench    time the rotation beside other libraries, on a quiet machine
@@ -20,7 +21,7 @@ SPHINX := $(BIN)/sphinx-build -M html docs build -c .
 # Warnings of the tests are errors; these runs say so in pyproject.toml.
 PYTEST := $(BIN)/python -m pytest -q
 
-.PHONY: book test env serve figures experiments bench lint clean
+.PHONY: book test env serve cards figures experiments bench lint clean
 .DELETE_ON_ERROR:
 
 book: .venv/book
@@ -38,6 +39,10 @@ env: .venv/book .venv/test .venv/serve
 
 serve: .venv/book .venv/serve
 	$(BIN)/sphinx-autobuild -M html docs build -c . --watch posbook --watch examples --ignore "*/docs/gallery/*"
+
+# The build writes them from the page on which the questions stand.
+cards: book
+	@mkdir -p build/cards && cp build/html/_downloads/cards/* build/cards/ && ls build/cards/*
 
 figures: .venv/book
 	@mkdir -p build/figures

@@ -41,6 +41,7 @@ extensions = [
     "speed",
     "walkthrough",
     "zoo",
+    "questions",
 ]
 # The notebooks that sphinx-gallery writes are for download; myst-nb must not take them for pages.
 exclude_patterns = ["_*", "gallery/**/*.ipynb", "gallery/**/*.py", "**/README.md"]
