@@ -39,6 +39,8 @@ extensions = [
     "promises",
     "speed",
     "walkthrough",
+    "described",
+    "reader",
 ]
 # The notebooks that sphinx-gallery writes are for download; myst-nb must not take them for pages.
 exclude_patterns = ["_*", "gallery/**/*.ipynb", "gallery/**/*.py", "**/README.md"]
@@ -127,6 +129,19 @@ sphinx_gallery_conf = {
     "capture_repr": (),
     "thumbnail_size": (400, 280),
 }
+
+# --- epub -----------------------------------------------------------------------------------------------
+epub_basename = "posbook"
+epub_title = "Position in attention"
+epub_author = epub_publisher = epub_contributor = author
+epub_description = "An executable book on why attention needs positional information."
+epub_copyright = f"{copyright}. Text and figures: CC BY 4.0. Code: MIT licence."
+epub_identifier = "urn:uuid:5a0b8c5e-4f0f-4d0e-9a7b-6f3d1c2b7e90"  # the book's, whatever its edition
+epub_scheme = "UUID"
+epub_uid = "posbook"
+epub_css_files = ["reader.css"]
+epub_show_urls = "no"  # links are links; a footnote for each would drown the text
+epub_tocdepth = 2
 
 # --- html -----------------------------------------------------------------------------------------------
 html_theme = "furo"

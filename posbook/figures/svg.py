@@ -42,7 +42,7 @@ def themed(fig: Figure, alt: str) -> str:
     text = buffer.getvalue()
     name = hashlib.sha256(alt.encode()).hexdigest()[:8]
     head = (
-        f'<title id="title-{name}">{escape(_title(fig, alt))}</title>\n'
+        f'<title id="title-{name}">{escape(title(fig, alt))}</title>\n'
         f'<desc id="alt-{name}">{escape(alt)}</desc>\n'
         f"<style>\n@media (prefers-color-scheme: dark) {{\n{_rules(text)}\n}}\n</style>"
     )
@@ -58,7 +58,7 @@ def _pixels(size: re.Match) -> str:
     return f'{size[1]}="{float(size[2]) * 96 / 72:g}"'
 
 
-def _title(fig: Figure, alt: str) -> str:
+def title(fig: Figure, alt: str) -> str:
     """The figure's own title; the alt's start where that has formulas, which would be read out as TeX."""
     places = ("left", "center", "right")
     titles = [fig.get_suptitle(), *(ax.get_title(place) for ax in fig.axes for place in places)]
