@@ -4,6 +4,7 @@ r"""Build the book, and say where it lies: what `make book` runs.
     python docs/_ext/build.py --clean    from nothing
     python docs/_ext/build.py --strict   every warning is an error
     python docs/_ext/build.py --epub     the EPUB, too: build/epub/posbook.epub
+    python docs/_ext/build.py --pdf      the PDF, too, printed by Chromium: build/pdf/posbook.pdf
 
 A change in the package or in the book's machinery starts from nothing too, since neither Sphinx nor
 sphinx-gallery would notice it. A build that broke off leaves no mark of being finished, so that the next one
@@ -40,6 +41,7 @@ def main(arguments=None, root=ROOT):
     parser.add_argument("--clean", action="store_true", help="start from nothing")
     parser.add_argument("--strict", action="store_true", help="every warning is an error")
     parser.add_argument("--epub", action="store_true", help="make the EPUB, too")
+    parser.add_argument("--pdf", action="store_true", help="print the PDF, too")
     options = parser.parse_args(arguments)
 
     start = time.monotonic()
@@ -61,7 +63,8 @@ def main(arguments=None, root=ROOT):
         finished.write_text(f"{package} {prose}")
     size = sum(path.stat().st_size for path in index.parent.rglob("*") if path.is_file())
     print(f"{index}  ({size / 2**20:.1f} MiB, built in {time.monotonic() - start:.0f} s)")
-    return epub(build, options.strict) if options.epub else 0
+    failed = epub(build, options.strict) if options.epub else 0
+    return failed or (pdf(build) if options.pdf else 0)
 
 
 def sphinx(builder, root, strict):
@@ -77,6 +80,19 @@ def epub(build, strict):
     if failed or not book.exists():
         print("The EPUB was not made; what is wrong stands above.", file=sys.stderr)
         return failed or 1
+    print(f"{book}  ({book.stat().st_size / 2**20:.1f} MiB)")
+    return 0
+
+
+def pdf(build):
+    """The PDF of the built pages."""
+    import printed  # it needs what the book needs; this file alone needs nothing
+
+    try:
+        book = printed.write(build / "html", build / "pdf")
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 1
     print(f"{book}  ({book.stat().st_size / 2**20:.1f} MiB)")
     return 0
 

@@ -148,6 +148,9 @@ def show_the_figure_itself(app, doctree):
     """sphinx-gallery's thumbnail of an SVG is a copy of it, so show the SVG: one file, in both themes."""
     for image in doctree.findall(nodes.image):
         image["uri"] = THUMBNAIL.sub(r"\1_001.svg", image["uri"])
+    # Its list of tags is empty here, and has the same id in each part of the gallery.
+    for html in [node for node in doctree.findall(nodes.raw) if "sg-tag-list" in node.astext()]:
+        html.parent.remove(html)
 
 
 def png_of(srcdir, uri):

@@ -51,6 +51,14 @@ class FormulaError(ValueError):
     """What KaTeX has against a formula."""
 
 
+# KaTeX spells \bmod letter by letter inside an operator: MathML does not allow it, and a voice would too.
+SPELT = re.compile(r"(<mo\b[^>]*>)<mrow>((?:<mi\b[^>]*>\w</mi>)+)</mrow></mo>")
+
+
+def joined(match: re.Match) -> str:
+    return match[1] + re.sub("<[^>]*>", "", match[2]) + "</mo>"
+
+
 @functools.cache
 def _engine():
     # Imported late: it starts a thread, and Sphinx forks its parallel workers after loading extensions.
@@ -66,7 +74,7 @@ def _engine():
 def _draw(tex: str, options: str) -> str:
     answer = json.loads(_engine()(tex, options))
     if "html" in answer:
-        return answer["html"]
+        return SPELT.sub(joined, answer["html"])
     message = answer["error"].replace("LaTeX-incompatible input and strict mode is set to 'error': ", "")
     if answer["position"] is not None and tex[answer["position"] :]:
         message += f" at '{tex[answer['position'] :][:24]}',"

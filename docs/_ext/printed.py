@@ -1,8 +1,8 @@
 r"""One PDF of the whole book, printed by Chromium from the built pages: what `make pdf` runs.
 
-One file, not one a part: chapters lean on theorems and figures of other parts, and only inside one file do such
-references stay links. The pages stand in the order of the book, solutions come at the end, and the gallery's
-scripts stay out: they are read on a screen, and run.
+One file, not one a part: chapters lean on theorems and figures of other parts, and only inside one file do
+such references stay links. The pages stand in the order of the book, solutions come at the end, and the
+gallery's scripts stay out: they are read on a screen, and run.
 """
 
 import os
@@ -13,7 +13,7 @@ from html import escape
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from bs4 import BeautifulSoup, NavigableString
+from bs4 import BeautifulSoup
 
 LEFT_OUT = ("gallery/",)
 STYLE = Path(__file__).with_name("printed.css")
@@ -63,7 +63,9 @@ class Pages:
     def section(self, name):
         soup = self.soups[name]
         article = soup.select_one("article[role=main]")
-        for tag in article.select(".headerlink, script, .copybtn"):
+        # A reference page's thumbnails lead to scripts, and would print each figure a second time.
+        thumbnails = ".sphx-glr-thumbnails, .rubric:has(~ .sphx-glr-thumbnails)"
+        for tag in article.select(f".headerlink, script, {thumbnails}"):
             tag.decompose()
         links = {tag: self.target(name, tag["href"]) for tag in article.select("a[href]")}
         address = (soup.select_one("link[rel=canonical]") or {}).get("href")
@@ -123,6 +125,7 @@ def assemble(html, folder):
     title = index.find("h1").find(string=True).strip()
     foot = index.select_one("p.licence")
     rights = " ".join(index.select_one(".copyright").get_text().split())
+    head = f'<p class="name">{escape(title)}</p><p>{escape(rights)}</p>{foot}'
     links, body = [], []
     for number, (caption, names) in enumerate(pages.parts):
         links.append(f"<li>{escape(caption)}<ul>" if caption else "<li><ul>")
@@ -153,8 +156,8 @@ def assemble(html, folder):
             *styles,
             f"<style>{STYLE.read_text(encoding='utf-8')}</style></head>",
             '<body data-theme="light"><article role="main">',
-            f'<section class="title"><p class="name">{escape(title)}</p><p>{escape(rights)}</p>{foot or ""}</section>',
-            f'<nav class="contents"><p class="name">Contents</p><ul>{"".join(links)}</ul></nav>',
+            f'<section class="title">{head}</section>',
+            f'<nav class="all-pages"><p class="name">Contents</p><ul>{"".join(links)}</ul></nav>',
             *written,
             "</article></body></html>",
         ]

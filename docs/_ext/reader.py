@@ -7,6 +7,7 @@ walkthrough.py), and of the stylesheets only those of a book are kept.
 import re
 from pathlib import Path
 
+from docutils import nodes
 from sphinx.builders.epub3 import Epub3Builder
 
 STYLES = {"pygments.css", "reader.css"}
@@ -21,6 +22,11 @@ class Reader(Epub3Builder):
                 file.unlink()
         super().handle_finish()
 
+    def prepare_writing(self, docnames):
+        super().prepare_writing(docnames)
+        # The index of modules folds and unfolds by a script; the general index has the same names.
+        self.domain_indices = [index for index in self.domain_indices if index[0] != "py-modindex"]
+
     def build_content(self):
         super().build_content()
         manifest = Path(self.outdir, "content.opf")
@@ -33,6 +39,13 @@ class Reader(Epub3Builder):
         return f'{item[0]} properties="mathml"' if maths else item[0]
 
 
+def valid(app, doctree, docname):
+    """sphinx-gallery gives its thumbnails an attribute that XHTML does not know."""
+    if app.builder.name == "epub":
+        for html in list(doctree.findall(nodes.raw)):
+            html[:] = [nodes.Text(re.sub(r'\stooltip="[^"]*"', "", html.astext()))]
+
+
 def only_its_own(app, pagename, templatename, context, doctree):
     if app.builder.name == "epub":
         context["css_files"] = [
@@ -43,5 +56,6 @@ def only_its_own(app, pagename, templatename, context, doctree):
 
 def setup(app):
     app.add_builder(Reader, override=True)
+    app.connect("doctree-resolved", valid)
     app.connect("html-page-context", only_its_own, priority=900)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -14,6 +14,8 @@ DPI = 200  # the widest figure has 1440 pixels
 def picture(fig: Figure, alt: str) -> bytes:
     r"""The figure as the bytes of a PNG that says what it shows and under which licence.
 
+    It is drawn after the SVG, and keeps the layout found there.
+
     >>> import matplotlib.pyplot as plt
     >>> with plt.style.context("posbook.figures.posbook"):
     ...     drawn = picture(Figure(), "Nothing is drawn here.")
@@ -21,6 +23,8 @@ def picture(fig: Figure, alt: str) -> bytes:
     'the posbook authors, CC BY 4.0, https://creativecommons.org/licenses/by/4.0/'
     """
     buffer = io.BytesIO()
+    # Saving a figure without a layout gives it the style's, and its axes would move.
+    fig.set_layout_engine("none")
     fig.savefig(buffer, format="png", dpi=DPI)
     # Figures have few colours: a palette of 256 makes a third of the file, and nothing is seen of it.
     image = Image.open(buffer).convert("RGB").quantize(256, dither=Image.Dither.NONE)

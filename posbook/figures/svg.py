@@ -39,7 +39,9 @@ def themed(fig: Figure, alt: str) -> str:
             format="svg",
             metadata={"Date": None, "Creator": "posbook", "Rights": "CC BY 4.0", "Description": alt},
         )
-    text = buffer.getvalue()
+    text = re.sub(r"<!DOCTYPE[^>]*>\s*", "", buffer.getvalue())  # an EPUB may name no DTD on the web
+    # The glyph of a space is a path without a path, which the SVG standard does not know.
+    text = re.sub(r'(<path id="[^"]*")(?! d=)', r'\1 d=""', text)
     name = hashlib.sha256(alt.encode()).hexdigest()[:8]
     head = (
         f'<title id="title-{name}">{escape(title(fig, alt))}</title>\n'
