@@ -55,6 +55,11 @@ def opening(paragraphs):
     return " ".join(first)
 
 
+def begins_in_bold(paragraph):
+    written = (child for child in paragraph.children if child.astext())
+    return isinstance(next(written, None), nodes.strong)
+
+
 def describe(app, doctree):
     """Note the page's description, and write it into the page where its author did not."""
     written = [node["content"] for node in doctree.findall(nodes.meta) if node.get("name") == "description"]
@@ -65,7 +70,7 @@ def describe(app, doctree):
         paragraphs = [
             text(node, app.config.katex_macros)
             for node in section.children
-            if isinstance(node, nodes.paragraph) and not isinstance(next(iter(node), None), nodes.strong)
+            if isinstance(node, nodes.paragraph) and not begins_in_bold(node)
         ]
         found = opening(paragraphs)
         if found:

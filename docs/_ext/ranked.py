@@ -1,7 +1,7 @@
 r"""The search finds first the chapter that speaks most of what was asked.
 
 Sphinx's own search gives every page in which a word occurs the same score, once or fifty times, and sorts by
-title. So each chapter's words are counted while it is read, and scorer.js, which Sphinx takes into its search,
+title. So each chapter's words are counted while it is read, and scorer.js, which becomes part of the search,
 adds up to 20 points for them. What a reader may call by another word stands in a page's front matter as
 `html_meta: keywords`, and counts as if the page spoke of it often.
 """
