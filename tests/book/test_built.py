@@ -127,7 +127,7 @@ SOUND = {
     "_static/book.css": '@import "more.css"; /* url(https://no.example) */ body { background: url(book.js) }',
     "_static/more.css": "p { color: red }",
     "_static/book.js": "0",
-    "_images/sphx_glr_plot_x_001.svg": '<svg xmlns="http://www.w3.org/2000/svg"><use href="#a"/>CC BY 4.0</svg>',
+    "_images/sphx_glr_plot_x_001.svg": '<svg><use href="#a"/>CC BY 4.0</svg>',
     "_images/sphx_glr_plot_x_001.png": "CC BY 4.0",
     "_images/x_thumb.svg": "<svg/>",
     "_images/other.svg": "<svg> </svg>",
