@@ -117,13 +117,26 @@ def display_source(node: nodes.math_block) -> str:
     return parts[0] if len(parts) == 1 else r"\begin{aligned}" + r"\\".join(parts) + r"\end{aligned}"
 
 
+# Browsers and book readers follow MathML Core, in which a letter has no other style than upright.
+VARIANT = re.compile(r'<mi mathvariant="(double-struck|sans-serif)">([A-Z])</mi>')
+
+
+def upright(match: re.Match) -> str:
+    letter = match[2]
+    if match[1] == "double-struck":
+        struck = letter.translate(DOUBLE_STRUCK)
+        letter = struck if struck != letter else chr(ord(letter) - ord("A") + ord("𝔸"))
+    return f'<mi mathvariant="normal">{letter}</mi>'
+
+
 def formula(node: nodes.Element, macros: dict[str, str], output: str = "htmlAndMathml") -> str:
     """HTML of a maths node; a formula that fails is reported once, and shown as its source."""
     display = isinstance(node, nodes.math_block)
     source = node.get("tex", node.astext())
     tex = display_source(node) if display else source
     try:
-        return render(tex, macros, display=display, output=output)
+        drawn = render(tex, macros, display=display, output=output)
+        return drawn if output != "mathml" else VARIANT.sub(upright, drawn)
     except FormulaError as error:
         if not node.get("reported"):
             node["reported"] = True

@@ -283,6 +283,9 @@ def test_epub_gets_mathml_alone(tmp_path):
     page = (tmp_path / "epub" / "index.xhtml").read_text("utf-8")
     assert "<mfrac>" in page
     assert "katex-html" not in page
+    # MathML Core knows these letters only as themselves.
+    assert '<mi mathvariant="normal">ℝ</mi>' in page
+    assert set(re.findall('mathvariant="([^"]*)"', page)) == {"normal"}
 
 
 def test_latex_sets_the_formula_of_a_title_itself(tmp_path):
