@@ -2,6 +2,8 @@
 #
 #   make book     build/html/index.html, from nothing or from what is there
 #   make test     lint, tests, doctests, the prose, a warning-free build, the built book, the browser
+#   make epub     build/epub/posbook.epub, for a book reader
+#   make pdf      build/pdf/posbook.pdf, to print; needs Chromium
 #   make env      install everything that any target needs, build nothing
 #   make serve    rebuild and reload while you write
 #   make cards    the questions of the book as an Anki deck and as CSV, in build/cards/
@@ -21,17 +23,20 @@ SPHINX := $(BIN)/sphinx-build -M html docs build -c .
 # Warnings of the tests are errors; these runs say so in pyproject.toml.
 PYTEST := $(BIN)/python -m pytest -q
 
-.PHONY: book test env serve cards figures experiments bench lint clean
+.PHONY: book epub pdf test env serve cards figures experiments bench lint clean
 .DELETE_ON_ERROR:
 
 book: .venv/book
 	@$(BIN)/python docs/_ext/build.py
 
+epub pdf: .venv/book
+	@$(BIN)/python docs/_ext/build.py --$@
+
 test: .venv/book .venv/test lint
 	$(PYTEST) tests -m "not book and not browser"
 	$(PYTEST) --doctest-modules posbook
 	$(PYTEST) docs README.md
-	$(BIN)/python docs/_ext/build.py --clean --strict
+	$(BIN)/python docs/_ext/build.py --clean --strict --epub
 	$(PYTEST) tests/book -m book
 	$(PYTEST) tests/browser -n 2
 

@@ -42,6 +42,9 @@ extensions = [
     "walkthrough",
     "zoo",
     "questions",
+    "described",
+    "ranked",
+    "reader",
 ]
 # The notebooks that sphinx-gallery writes are for download; myst-nb must not take them for pages.
 exclude_patterns = ["_*", "gallery/**/*.ipynb", "gallery/**/*.py", "**/README.md"]
@@ -154,6 +157,20 @@ sphinx_gallery_conf = {
     "thumbnail_size": (400, 280),
 }
 
+# --- epub -----------------------------------------------------------------------------------------------
+epub_basename = "posbook"
+epub_title = "Position in attention"
+epub_author = epub_publisher = epub_contributor = author
+epub_description = "An executable book on why attention needs positional information."
+epub_copyright = f"{copyright}. Text and figures: CC BY 4.0. Code: MIT licence."
+# Both are the same, since Sphinx writes the one into the manifest and the other into the contents.
+epub_identifier = epub_uid = "posbook-5a0b8c5e-4f0f-4d0e-9a7b-6f3d1c2b7e90"
+epub_tocscope = "includehidden"
+epub_tocdup = False
+epub_css_files = ["reader.css"]
+epub_show_urls = "no"  # links are links; a footnote for each would drown the text
+epub_tocdepth = 2
+
 # --- html -----------------------------------------------------------------------------------------------
 html_theme = "furo"
 html_title = "posbook"
@@ -163,6 +180,7 @@ html_js_files = ["book.js"]
 html_math_renderer = "katex"
 html_copy_source = False
 html_show_sourcelink = False
+html_search_scorer = str(ROOT / "docs" / "_ext" / "scorer.js")
 html_show_search_summary = False  # summaries are fetched, which a browser refuses on file://
 html_baseurl = ADDRESS
 html_theme_options = {

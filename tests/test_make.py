@@ -138,3 +138,8 @@ def test_a_strict_or_clean_build_builds_whatever_is_there(checkout):
     checkout()
     assert checkout("--strict") == (0, "on what was there")
     assert checkout("--clean") == (0, "from nothing")
+
+
+def test_an_epub_that_sphinx_did_not_write_is_no_success(checkout, capsys):
+    assert checkout("--epub")[0] == 1
+    assert "The EPUB was not made" in capsys.readouterr().err

@@ -7,11 +7,14 @@ r"""Figures in chapters come from gallery scripts, by name.
 The directive embeds what the script drew, takes the alt text from the script, links to the script's page and
 makes the figure referable as {numref}`plot_permutation`, unless `:again:` says that another page does.
 `:moves: rotary-dial` puts it into an element that moves (moving.py). The script's page gets a line that leads
-back to every chapter that shows it. `record` is how the other extensions read what a script reported.
+back to every chapter that shows it, and links to the figure's files. `record` is how the other extensions
+read what a script reported.
 """
 
 import json
-from pathlib import Path
+import re
+import shutil
+from pathlib import Path, PurePosixPath
 from typing import ClassVar
 
 from docutils import nodes
@@ -21,6 +24,7 @@ from sphinx.environment.collectors import EnvironmentCollector
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import make_refnode
+from sphinx.util.osutil import relative_uri
 from sphinx_gallery.sorting import FileNameSortKey
 
 logger = logging.getLogger(__name__)
@@ -136,6 +140,51 @@ def link_back(app, doctree, docname):
     section.insert(1, line)
 
 
+# --- the files of a figure ----------------------------------------------------------------------------------
+
+THUMBNAIL = re.compile(r"thumb/(sphx_glr_plot_\w+)_thumb\.\w+$")
+
+
+def show_the_figure_itself(app, doctree):
+    """sphinx-gallery's thumbnail of an SVG is a copy of it, so show the SVG: one file, in both themes."""
+    for image in doctree.findall(nodes.image):
+        image["uri"] = THUMBNAIL.sub(r"\1_001.svg", image["uri"])
+    # Its list of tags is empty here, and has the same id in each part of the gallery.
+    for html in [node for node in doctree.findall(nodes.raw) if "sg-tag-list" in node.astext()]:
+        html.parent.remove(html)
+
+
+def png_of(srcdir, uri):
+    """Where the scraper put the PNG of the figure at `uri`."""
+    return Path(srcdir, uri).parent / "png" / PurePosixPath(uri).with_suffix(".png").name
+
+
+def offer_files(app, doctree, docname):
+    """Below each figure on a script's page, links to its SVG and PNG; both carry their licence."""
+    if app.builder.name != "html" or not docname.startswith(GALLERY + "/"):
+        return
+    here = app.builder.get_target_uri(docname)
+    shown = [node for node in doctree.findall(nodes.image) if "sphx-glr-single-img" in node["classes"]]
+    for number, image in enumerate(shown, 1):
+        drawing = PurePosixPath(app.builder.imagedir, app.env.images[image["uri"]][1])
+        name = Path(docname).name + (f"_{number}" if number > 1 else "")
+        svg, png = (
+            f'<a class="download" href="{relative_uri(here, str(file))}" download="{name}{file.suffix}">'
+            for file in (drawing, drawing.with_suffix(".png"))
+        )
+        line = f'<p class="shown-in">This figure as {svg}SVG</a> or {png}PNG</a>, CC BY 4.0.</p>'
+        image.parent.insert(image.parent.index(image) + 1, nodes.raw("", line, format="html"))
+
+
+def copy_pngs(app, error):
+    if error or app.builder.name != "html":
+        return
+    for uri, (_, name) in app.env.images.items():
+        if png_of(app.srcdir, uri).is_file():
+            target = Path(app.outdir, app.builder.imagedir, name).with_suffix(".png")
+            shutil.copyfile(png_of(app.srcdir, uri), target)
+
+
 class BookOrder(FileNameSortKey):
     """Scripts in the order of the book, which is the order of `gallery_order` in conf.py."""
 
@@ -159,4 +208,7 @@ def setup(app):
     app.add_env_collector(ShownIn)
     app.connect("doctree-resolved", link_to_scripts)
     app.connect("doctree-resolved", link_back)
+    app.connect("doctree-read", show_the_figure_itself, priority=400)  # before Sphinx collects the images
+    app.connect("doctree-resolved", offer_files)
+    app.connect("build-finished", copy_pngs)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -51,6 +51,14 @@ class FormulaError(ValueError):
     """What KaTeX has against a formula."""
 
 
+# KaTeX spells \bmod letter by letter inside an operator: MathML does not allow it, and a voice would too.
+SPELT = re.compile(r"(<mo\b[^>]*>)<mrow>((?:<mi\b[^>]*>\w</mi>)+)</mrow></mo>")
+
+
+def joined(match: re.Match) -> str:
+    return match[1] + re.sub("<[^>]*>", "", match[2]) + "</mo>"
+
+
 @functools.cache
 def _engine():
     # Imported late: it starts a thread, and Sphinx forks its parallel workers after loading extensions.
@@ -66,7 +74,7 @@ def _engine():
 def _draw(tex: str, options: str) -> str:
     answer = json.loads(_engine()(tex, options))
     if "html" in answer:
-        return answer["html"]
+        return SPELT.sub(joined, answer["html"])
     message = answer["error"].replace("LaTeX-incompatible input and strict mode is set to 'error': ", "")
     if answer["position"] is not None and tex[answer["position"] :]:
         message += f" at '{tex[answer['position'] :][:24]}',"
@@ -109,13 +117,26 @@ def display_source(node: nodes.math_block) -> str:
     return parts[0] if len(parts) == 1 else r"\begin{aligned}" + r"\\".join(parts) + r"\end{aligned}"
 
 
+# Browsers and book readers follow MathML Core, in which a letter has no other style than upright.
+VARIANT = re.compile(r'<mi mathvariant="(double-struck|sans-serif)">([A-Z])</mi>')
+
+
+def upright(match: re.Match) -> str:
+    letter = match[2]
+    if match[1] == "double-struck":
+        struck = letter.translate(DOUBLE_STRUCK)
+        letter = struck if struck != letter else chr(ord(letter) - ord("A") + ord("𝔸"))
+    return f'<mi mathvariant="normal">{letter}</mi>'
+
+
 def formula(node: nodes.Element, macros: dict[str, str], output: str = "htmlAndMathml") -> str:
     """HTML of a maths node; a formula that fails is reported once, and shown as its source."""
     display = isinstance(node, nodes.math_block)
     source = node.get("tex", node.astext())
     tex = display_source(node) if display else source
     try:
-        return render(tex, macros, display=display, output=output)
+        drawn = render(tex, macros, display=display, output=output)
+        return drawn if output != "mathml" else VARIANT.sub(upright, drawn)
     except FormulaError as error:
         if not node.get("reported"):
             node["reported"] = True

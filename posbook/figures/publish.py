@@ -110,11 +110,11 @@ def script_name() -> str:
     return Path(frame.f_code.co_filename).name
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file whole or not at all: a build cut short must leave no half figure for the next to reuse."""
     unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
-        unfinished.write_text(text, encoding="utf-8", newline="\n")
+        unfinished.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)

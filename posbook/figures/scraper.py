@@ -10,13 +10,14 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 
-from posbook.figures import svg
+from posbook.figures import png, svg
 from posbook.figures.publish import SHORTEST_ALT, Published, write_whole
 
 
 def scraper(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any], **_: Any) -> str:
     r"""Save the open figure as <image path>.svg with images/<script>.json beside it; return the image's rst.
 
+    The same as a PNG goes into images/png/: beside the SVG, sphinx-gallery would take it for the thumbnail.
     The steps of one figure are saved in order, under the image paths that follow one another.
     Raises ValueError, naming the script, for a figure that was not published or has no alt text, and for a
     second one.
@@ -45,6 +46,7 @@ def scraper(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]
             )
         figures.sort(key=lambda figure: figure.published.step)
         drawings = [svg.themed(figure, figure.published.alt) for figure in figures]
+        pictures = [png.picture(figure, figure.published.alt) for figure in figures]
     except ValueError as error:
         # A colour outside the palette is found far from any script: say whose it is.
         raise error if source.name in str(error) else ValueError(f"{source.name}: {error}") from error
@@ -66,9 +68,10 @@ def scraper(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]
     if said[0].data is not None:
         record["data"] = said[0].data
     folder = images[0].parent
-    folder.mkdir(parents=True, exist_ok=True)
-    for image, drawing in zip(images, drawings, strict=True):
+    (folder / "png").mkdir(parents=True, exist_ok=True)
+    for image, drawing, picture in zip(images, drawings, pictures, strict=True):
         write_whole(image, drawing)
+        write_whole(folder / "png" / f"{image.stem}.png", picture)
     write_whole(folder / f"{source.stem}.json", json.dumps(record, ensure_ascii=False, indent=1) + "\n")
     return "".join(
         f"\n.. image:: /{address}\n   :alt: {each.alt}\n   :class: sphx-glr-single-img\n\n"

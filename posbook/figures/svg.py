@@ -39,10 +39,12 @@ def themed(fig: Figure, alt: str) -> str:
             format="svg",
             metadata={"Date": None, "Creator": "posbook", "Rights": "CC BY 4.0", "Description": alt},
         )
-    text = buffer.getvalue()
+    text = re.sub(r"<!DOCTYPE[^>]*>\s*", "", buffer.getvalue())  # an EPUB may name no DTD on the web
+    # The glyph of a space is a path without a path, which the SVG standard does not know.
+    text = re.sub(r'(<path id="[^"]*")(?! d=)', r'\1 d=""', text)
     name = hashlib.sha256(alt.encode()).hexdigest()[:8]
     head = (
-        f'<title id="title-{name}">{escape(_title(fig, alt))}</title>\n'
+        f'<title id="title-{name}">{escape(title(fig, alt))}</title>\n'
         f'<desc id="alt-{name}">{escape(alt)}</desc>\n'
         f"<style>\n@media (prefers-color-scheme: dark) {{\n{_rules(text)}\n}}\n</style>"
     )
@@ -58,7 +60,7 @@ def _pixels(size: re.Match) -> str:
     return f'{size[1]}="{float(size[2]) * 96 / 72:g}"'
 
 
-def _title(fig: Figure, alt: str) -> str:
+def title(fig: Figure, alt: str) -> str:
     """The figure's own title; the alt's start where that has formulas, which would be read out as TeX."""
     places = ("left", "center", "right")
     titles = [fig.get_suptitle(), *(ax.get_title(place) for ax in fig.axes for place in places)]

@@ -299,9 +299,31 @@ def unlinked_figures(chapters):
 def missing_downloads(script_pages):
     faults = []
     for page in script_pages:
-        for suffix in (".py", ".ipynb"):
+        for suffix in (".py", ".ipynb", ".svg", ".png"):
             if not page.body.select(f"a.download[href$='{suffix}']"):
                 faults.append(f"{page}: no {suffix} to download")
+    return faults
+
+
+def unlicensed_files(pages):
+    """A figure that was taken away from its page still says what may be done with it."""
+    faults = []
+    for page in pages:
+        for link in page.body.select("a.download[href$='.svg'], a.download[href$='.png']"):
+            file = page.resolve(link["href"])[0]
+            if file.is_file() and b"CC BY 4.0" not in file.read_bytes():
+                faults.append(f"{page}: {file.name} does not name its licence")
+    return faults
+
+
+def repeated_pictures(pages):
+    """No picture lies in the book twice under two names."""
+    faults, seen = [], {}
+    for file in sorted(pages[0].book.root.rglob("*.svg")):
+        content = hashlib.sha256(file.read_bytes()).digest()
+        if content in seen:
+            faults.append(f"{file.name} is a copy of {seen[content].name}")
+        seen[content] = file
     return faults
 
 

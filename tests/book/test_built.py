@@ -46,9 +46,15 @@ class TestTheBuiltBook:
         invented = 'link[rel="canonical"], meta[property="og:url"], .edit-this-page, .view-this-page'
         none([f"{page.path}: {found}" for page in book.pages for found in page.soup.select(invented)])
 
-    def test_lets_every_script_be_downloaded(self, book):
+    def test_lets_every_script_and_its_figure_be_downloaded(self, book):
         assert book.script_pages
         none(checks.missing_downloads(book.script_pages))
+
+    def test_says_the_licence_inside_every_figure_that_can_be_downloaded(self, book):
+        none(checks.unlicensed_files(book.script_pages))
+
+    def test_has_no_picture_twice(self, book):
+        none(checks.repeated_pictures(book.pages))
 
 
 class TestEveryChapter:
@@ -107,6 +113,8 @@ SCRIPT = f"""<body><nav><a href="../../why/x.html">X</a></nav><article role="mai
 <img src="../../_images/sphx_glr_plot_x_001.svg" alt="{ALT}">
 <a class="download" href="../../_downloads/plot_x.py">py</a>
 <a class="download" href="../../_downloads/plot_x.ipynb">nb</a>
+<a class="download" href="../../_images/sphx_glr_plot_x_001.svg">SVG</a>
+<a class="download" href="../../_images/sphx_glr_plot_x_001.png">PNG</a>
 </article>{FOOTER}</body>"""
 SOUND = {
     "index.html": f'<body><article role="main"><h1 id="start">Book</h1></article>{FOOTER}</body>',
@@ -119,7 +127,8 @@ SOUND = {
     "_static/book.css": '@import "more.css"; /* url(https://no.example) */ body { background: url(book.js) }',
     "_static/more.css": "p { color: red }",
     "_static/book.js": "0",
-    "_images/sphx_glr_plot_x_001.svg": '<svg xmlns="http://www.w3.org/2000/svg"><use href="#a"/></svg>',
+    "_images/sphx_glr_plot_x_001.svg": '<svg><use href="#a"/>CC BY 4.0</svg>',
+    "_images/sphx_glr_plot_x_001.png": "CC BY 4.0",
     "_images/x_thumb.svg": "<svg/>",
     "_images/other.svg": "<svg> </svg>",
     "_downloads/plot_x.py": "",
@@ -142,22 +151,23 @@ def planted(folder, path=None, old=None, new=""):
 # fmt: off
 EVERYWHERE = [
     "remote_resources", "broken_links", "missing_alt", "poor_alt",
-    "heavy_pictures", "missing_licence", "unsearchable", "machine_only",
+    "heavy_pictures", "missing_licence", "unsearchable", "machine_only", "repeated_pictures",
 ]
 IN_CHAPTERS = [
     "heavy_pages", "disordered_headings", "repeated_ids", "missing_practice",
     "unsolved_exercises", "missing_keepsake", "pages_without_figure", "unlinked_figures",
 ]
+FOR_SCRIPTS = ["missing_downloads", "unlicensed_files"]
 # fmt: on
 
 
 def run(name, book):
-    if name == "missing_downloads":
-        return checks.missing_downloads(book.script_pages)
+    if name in FOR_SCRIPTS:
+        return getattr(checks, name)(book.script_pages)
     return getattr(checks, name)(book.pages if name in EVERYWHERE else book.chapters)
 
 
-@pytest.mark.parametrize("check", [*EVERYWHERE, *IN_CHAPTERS, "missing_downloads"])
+@pytest.mark.parametrize("check", [*EVERYWHERE, *IN_CHAPTERS, *FOR_SCRIPTS])
 def test_a_sound_book_has_no_fault(check, tmp_path):
     assert run(check, planted(tmp_path)) == []
 
@@ -272,6 +282,10 @@ LINK = '<a href="../gallery/why/plot_x.html">'
         ),
         ("missing_downloads", "gallery/why/plot_x.html", "plot_x.ipynb", "plot_x.zip", "no .ipynb"),
         ("missing_downloads", "gallery/why/plot_x.html", "plot_x.py", "plot_x.zip", "no .py"),
+        ("missing_downloads", "gallery/why/plot_x.html", 'x_001.png">', 'x_001.gif">', "no .png"),
+        ("unlicensed_files", SVG, "CC BY 4.0", "mine", "001.svg does not name"),
+        ("unlicensed_files", SVG.replace("svg", "png"), "CC BY 4.0", "mine", "001.png does not name"),
+        ("repeated_pictures", "_images/other.svg", "<svg> </svg>", "<svg/>", "is a copy of"),
         ("unsearchable", "searchindex.js", '"why/x", ', "", "why/x.html: is not in the search index"),
         ("unsearchable", "search.html", "searchindex.js", "find.js", "does not load"),
         ("machine_only", X, "<nav>", '<a class="launch-button">', "needs a server"),

@@ -133,6 +133,14 @@ def test_mathml_is_well_formed_xml():
     ElementTree.fromstring(katex.render(tex, {}))
 
 
+def test_an_operator_of_letters_is_one_word_in_mathml():
+    """In <mo> MathML allows text alone, and epubcheck knows."""
+    drawn = katex.render(r"a \bmod n", {}, output="mathml")
+    assert ">mod</mo>" in drawn
+    operators = ElementTree.fromstring(drawn).iter("{http://www.w3.org/1998/Math/MathML}mo")
+    assert all(len(operator) == 0 for operator in operators)
+
+
 @pytest.mark.parametrize(
     "short, long",
     [
@@ -275,6 +283,9 @@ def test_epub_gets_mathml_alone(tmp_path):
     page = (tmp_path / "epub" / "index.xhtml").read_text("utf-8")
     assert "<mfrac>" in page
     assert "katex-html" not in page
+    # MathML Core knows these letters only as themselves.
+    assert '<mi mathvariant="normal">ℝ</mi>' in page
+    assert set(re.findall('mathvariant="([^"]*)"', page)) == {"normal"}
 
 
 def test_latex_sets_the_formula_of_a_title_itself(tmp_path):

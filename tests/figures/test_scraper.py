@@ -83,7 +83,7 @@ def test_the_figure_and_what_was_said_of_it_are_saved_side_by_side(gallery, tmp_
     draw(numbers={"worst": 0.1 + 0.2}, seed=0, size="n = 4", spread="worst of 24")
     rst = gallery()
     images = tmp_path / "docs/gallery/why/images"
-    assert sorted(p.name for p in images.iterdir()) == ["plot_line.json", "sphx_glr_plot_line_001.svg"]
+    assert sorted(p.name for p in images.iterdir()) == ["plot_line.json", "png", "sphx_glr_plot_line_001.svg"]
     assert json.loads((images / "plot_line.json").read_text()) == {
         "script": "why/plot_line",
         "alt": ALT,
@@ -146,7 +146,7 @@ def test_the_steps_of_one_figure_are_saved_in_the_order_of_publication(gallery, 
     rst = gallery()
     images = tmp_path / "docs/gallery/why/images"
     names = [f"sphx_glr_plot_line_{number:03}.svg" for number in (1, 2, 3)]
-    assert sorted(p.name for p in images.iterdir()) == ["plot_line.json", *names]
+    assert sorted(p.name for p in images.iterdir()) == ["plot_line.json", "png", *names]
     record = json.loads((images / "plot_line.json").read_text())
     assert record["images"] == [f"gallery/why/images/{name}" for name in names]
     assert (record["alt"], record["alts"], record["numbers"]) == (alts[0], alts, {"n": 3})

@@ -118,3 +118,12 @@ def test_a_title_with_formulas_is_not_read_out_as_tex():
     fig, ax = plt.subplots()
     ax.set_title(r"$\theta$")
     assert "\\theta" not in svg.themed(fig, ALT).partition("<desc")[0]
+
+
+def test_an_svg_names_no_dtd_and_every_path_has_one():
+    """An EPUB with a figure that breaks either rule is not valid."""
+    drawn = svg.themed(everything(), ALT)
+    assert "<!DOCTYPE" not in drawn
+    paths = list(ElementTree.fromstring(drawn).iter(f"{SVG}path"))
+    assert paths
+    assert all(path.get("d") is not None for path in paths)
