@@ -31,14 +31,6 @@ MOST_CONSTANTS = 6
 # In this order: what comes later no longer sees what came before.
 NO_PROSE = [
     re.compile(
-        r"^(?P<fence>`{3,})\{(?:math|eval-rst|toctree|bibliography)\}.*?^(?P=fence)\s*$",
-        re.DOTALL | re.MULTILINE,
-    ),
-    re.compile(
-        r"^ *(?P<fence>`{3,})(?:python|text|console|bash|bibtex|json|\s*\n).*?^ *(?P=fence)\s*$",
-        re.DOTALL | re.MULTILINE,
-    ),
-    re.compile(
         r"^\s*:{3,}(?:\{[\w:-]+\})?", re.MULTILINE
     ),  # what opens or closes a directive, but for its title
     re.compile(r"^\s*:[\w-]+:.*$", re.MULTILINE),  # its options
@@ -50,6 +42,9 @@ NO_PROSE = [
     re.compile(r"\]\([^)]*\)"),
     re.compile(r"30[- ]seconds?"),  # the name of a box
 ]
+FENCE = re.compile(r" *(?P<ticks>`{3,})(?P<info>[^`\n]*)\n?")
+DIRECTIVE = re.compile(r"\{(?P<name>[\w:-]+)\}")
+NO_PROSE_INSIDE = {"math", "eval-rst", "toctree", "bibliography", "code-block", "testcode", "raw"}
 EQUATION = re.compile(r":label: (eq-[\w-]+)|\$\$\s*\((eq-[\w-]+)\)")
 EQUATION_MEANT = re.compile(r"\{eq\}`(?:[^`<]*<)?(eq-[\w-]+)>?`")
 MATHS = re.compile(r"\$([^$]+)\$")
@@ -60,11 +55,36 @@ def blank(match):
     return "\n" * match.group().count("\n") + " "
 
 
+def without_code(text):
+    """The text with fences blanked, and what stands in them, but for what stands in a directive of prose.
+
+    A closing fence is told from an opening one by counting through the page: a regular expression takes the
+    end of a directive for the start of code, and does not see what follows.
+    """
+    open_fences, lines = [], []  # of the fences that are open, outermost first: ticks, is it prose inside?
+    for line in text.splitlines(keepends=True):
+        fence = FENCE.fullmatch(line)
+        in_code = bool(open_fences) and not open_fences[-1][1]
+        if fence and open_fences and not fence["info"].strip() and len(fence["ticks"]) >= open_fences[-1][0]:
+            open_fences.pop()
+            line = "\n"
+        elif in_code:
+            line = "\n"
+        elif fence:
+            directive = DIRECTIVE.match(fence["info"])
+            prose = bool(directive) and directive["name"] not in NO_PROSE_INSIDE
+            open_fences.append((len(fence["ticks"]), prose))
+            line = fence["info"][directive.end() :] + "\n" if prose else "\n"  # a title is prose
+        lines.append(line)
+    return "".join(lines)
+
+
 def bare_numbers(text):
     """(line, number) for every number that the prose of a page states by itself."""
     front = FRONT_MATTER.match(text)
     if front:
         text = blank(front) + text[front.end() :]
+    text = without_code(text)
     for pattern in NO_PROSE:
         text = pattern.sub(blank, text)
     text = MATHS.sub(lambda m: m[1] if ONLY_A_NUMBER.fullmatch(m[1]) else blank(m), text)

@@ -2,7 +2,7 @@ r"""
 Five questions, and what to take
 ================================
 
-A decision tree. Each answer says why, and the script runs that reason before it draws it.
+A decision tree. Each answer says why, and the script runs every such reason but the first before it draws it.
 """
 
 import matplotlib.pyplot as plt
@@ -98,7 +98,7 @@ tree = [
         "Will texts be longer\nthan in training,\nwith no treatment?",
         "ALiBi, T5's bias",
         "alibi",
-        "reads as far as before",
+        "ALiBi reads no farther\nthan before",
     ),
     (
         "Is the length short\nand fixed for good?",
@@ -112,14 +112,14 @@ fig, ax = plt.subplots(figsize=(7.2, 8.6))
 STEP, HEIGHT = 1.5, 1.02
 
 
-def box(left, y, width, text, *, edge, weight="normal", size=None):
+def box(left, y, width, text, *, edge):
     style = "round,pad=0,rounding_size=0.12"
     face = figures.colour("panel")
     corner = (left, y - HEIGHT / 2)
     ax.add_patch(
         FancyBboxPatch(corner, width, HEIGHT, boxstyle=style, facecolor=face, edgecolor=edge, lw=1.6)
     )
-    ax.text(left + width / 2, y, text, ha="center", va="center", weight=weight, color=figures.colour("ink"))
+    ax.text(left + width / 2, y, text, ha="center", va="center", color=figures.colour("ink"))
 
 
 def arrow(start, end, word, place):

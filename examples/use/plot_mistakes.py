@@ -76,8 +76,9 @@ fig.suptitle("A short prompt does not show every mistake", x=0.02, ha="left")
 figures.publish(
     fig,
     alt="Five curves over the distance from query to key, on a logarithmic axis. The other layout, the other "
-    "direction and a wrong base fall from 1 to a half and below within a hundred tokens; one token off stays "
-    "level just under 1; scaling left out stays at 1 up to about a thousand tokens and falls after that.",
+    "direction and a wrong base fall from near 1 to about a half within a hundred tokens and go on falling; "
+    "one token off stays level just under 1; scaling left out stays at 1 up to several hundred tokens and "
+    "falls after that.",
     numbers={
         f"{name}_{distance}": kept(name, distance)
         for name in mistakes

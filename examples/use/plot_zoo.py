@@ -84,8 +84,8 @@ names = {
     "Qwen 3.5": (262_144, 1e7, (-66, 6)),
     "DeepSeek V3": (4096, 1e4, (-60, 12)),
     "DeepSeek V4": (1_048_576, 1e4, (-94, -4)),
-    "gpt-oss": (4096, 150_000, (-20, 12)),
-    "Devstral 2": (4096, 1e6, (14, -4)),
+    "gpt-oss": (4096, 150_000, (-31, -20)),
+    "Devstral 2": (4096, 1e6, (-78, -4)),
 }
 for name, (x, y, shift) in names.items():
     ax.annotate(name, (x, y), shift, textcoords="offset points", weight="bold")

@@ -55,6 +55,11 @@ def test_no_page_of_the_book_types_a_number():
         (":::{gallery-figure} plot_x\nA caption with 99 in it.\n:::", "99"),
         (":::{exercise} Title\n:label: ex-20\n\nTake 17 tokens.\n:::", "17"),
         (":::{exercise} The 17 orders\n:label: ex-20\n:::", "17"),
+        ("```{zoo}\n```\n\nOf 24 orders one stays.\n\n```python\n>>> 1\n1\n```", "24"),
+        ("```{toctree}\nwhy/one\n```\n\nOf 24 orders one stays.", "24"),
+        ("```{note} The 17 orders\nOf them.\n```", "17"),
+        ("````{note}\n```python\n>>> 25\n25\n```\nOf 24 orders one stays.\n````", "24"),
+        ("- A list:\n\n  ```python\n  >>> 25\n  25\n  ```\n\n  Of 24 orders one stays.", "24"),
     ],
 )
 def test_a_typed_number_is_a_fault(faults, text, number):
@@ -72,6 +77,9 @@ def test_a_typed_number_is_a_fault(faults, text, number):
         "$$\n0.5 + 24\n$$ (eq-x)",
         "```python\n>>> 0.5 + 24\n24.5\n```",
         "```{math}\n:label: eq-24\n\n24 = 4!\n```",
+        "```\n24 lines\n```",
+        "````text\n```python\n24\n```\n24\n````",
+        "```{zoo}\n```\n\n```python\n>>> 24\n24\n```",
         ":::{exercise} Title\n:label: ex-24\n:::",
         "[a link](page-24.md#section-0.5)",
         "---\nexact:\n  24: the orders of four tokens\n---\n\nOf 24 orders one stays.",
