@@ -35,7 +35,7 @@ def middle(width, what):
 # The first pair that completed no turn in training is marked.
 
 fig, panels = plt.subplots(2, 1, figsize=(7.2, 8.4))
-numbers = {}
+numbers = {"narrow": 16, "wide": 32}
 for ax, (width, runs) in zip(panels, found.items(), strict=True):
     turns = runs[0]["turns"]
     guilty = next(pair for pair, made in enumerate(turns) if made < 1)
