@@ -73,19 +73,12 @@ for row, name in enumerate(rows):
     tuned.plot(values, [row] * len(values), "D", color=figures.colour("key"), markersize=6, alpha=0.7)
     after = [run["tuned"] for run in found[name] if "tuned" in run]
     tuned.plot(after, [row] * len(after), "o", color=figures.colour("query"), markersize=6, alpha=0.7)
-for what, role, values in (
-    ("at the trained length", "key", middle(rows[0], "at_length", 4)),
-    ("at four times,\ntrained on", "query", middle(rows[0], "tuned")),
+for what, role, value, side in (
+    ("at its own length", "key", middle(rows[0], "at_length", 4), "left"),
+    ("at four times, trained on", "query", middle(rows[0], "tuned"), "center"),
 ):
-    tuned.annotate(
-        what,
-        (values, 0),
-        (0, 10),
-        textcoords="offset points",
-        ha="center",
-        color=figures.colour(role),
-        weight="bold",
-    )
+    at = {"textcoords": "offset points", "ha": side, "weight": "bold", "color": figures.colour(role)}
+    tuned.annotate(what, (value, 0), (4 if side == "left" else 0, 10), **at)
 for ax in (beyond, tuned):
     ax.axvline(reference, color=figures.colour("muted"), linewidth=1.2, linestyle=(0, (2, 2)))
     ax.set_yticks(range(len(rows)), [names[name] for name in rows])
