@@ -22,20 +22,25 @@ torch.set_num_threads(1)
 DIM, BLOCK = 128, 128
 
 
-def mean_cosine(theta, start, length):
+def within_block(theta):
+    """The cosines and sines of the first angles, once for each base."""
+    b = frequencies.angles(torch.arange(BLOCK), theta)
+    return torch.cat((b.cos(), -b.sin()), dim=-1).mT / len(theta)
+
+
+def mean_cosine(theta, block, start, length):
     """At the distances start, start + 1, …: cos(a + b) from the cosines and sines of few a and b."""
     a = frequencies.angles(start + torch.arange(0, length, BLOCK), theta)
-    b = frequencies.angles(torch.arange(BLOCK), theta)
-    return ((a.cos() @ b.cos().mT - a.sin() @ b.sin().mT) / len(theta)).flatten()
+    return (torch.cat((a.cos(), a.sin()), dim=-1) @ block).flatten()
 
 
 def reach(theta):
     """The first distance at which the mean cosine is negative; the chapter proves that there is one."""
-    start, piece = 0, 8 * BLOCK
+    block, start, piece = within_block(theta), 0, 8 * BLOCK
     while True:
-        negative = (mean_cosine(theta, start, piece) < 0).nonzero()
-        if len(negative):
-            return start + int(negative[0])
+        lead = mean_cosine(theta, block, start, piece)
+        if lead.min() < 0:
+            return start + int((lead < 0).nonzero()[0])
         start, piece = start + piece, min(2 * piece, 2**14)
 
 
@@ -58,7 +63,6 @@ NAMES = {
     "meta-llama/Meta-Llama-3-70B": "Llama 3",
     "mistralai/Mistral-7B-Instruct-v0.3": "Mistral v0.3, Qwen2.5",
     "Qwen/Qwen3-235B-A22B-Thinking-2507": "Qwen3 235B",
-    "Qwen/Qwen2.5-7B-Instruct-1M": "Qwen2.5 1M",
 }
 file = resources.files("posbook.practice").joinpath("data", "rope_configs.jsonl")
 rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
@@ -80,9 +84,11 @@ ends = {}
 for height, (base, role) in zip((0.68, 0.79, 0.9), SHOWN.items(), strict=True):
     theta, colour = frequencies.geometric(DIM, base), figures.colour(role)
     ends[base] = reach(theta)
-    curve = mean_cosine(theta, 0, 2**17)
+    curve = mean_cosine(theta, within_block(theta), 0, 2**17)
     above.plot(grid, curve[grid], color=colour, linewidth=1.6)
-    above.plot(ends[base], curve[ends[base]], "o", color=colour, markersize=9, zorder=4)
+    above.plot(
+        ends[base], curve[ends[base]], "o", color=colour, markersize=10, zorder=4, mec=figures.colour("paper")
+    )
     name = f"base {base:,}".replace(",", " ")
     above.text(8e4, height, name, color=colour, weight="bold", ha="right")
 above.set_xscale("log")
@@ -122,7 +128,7 @@ figures.publish(
     alt="Above: the mean cosine over the distance for three bases; it falls in wiggles and is first negative "
     f"at {ends[500]} for base 500, at {ends[10_000]} for 10 000 and at {ends[500_000]} for 500 000. Below: "
     "that distance over the base, on logarithmic axes, a rising curve with hundreds of small falls; Llama 3's"
-    " context lies below it, those of Phi-4, Mistral and Qwen2.5, Qwen3 and the long Qwen2.5 above it.",
+    " context lies below it, those of Phi-4, Mistral and Qwen2.5, and Qwen3 above it.",
     numbers={
         **{f"reach_{base}": end for base, end in ends.items()},
         "reach_12000": reach(frequencies.geometric(DIM, 12_000)),
