@@ -52,10 +52,10 @@ templates_path = ["docs/_templates"]
 nitpicky = True
 nitpick_ignore_regex = [
     # Types in signatures; no inventory of another project is fetched, so they have no page to link to.
-    ("py:class", r"(torch|collections|jaxtyping|matplotlib|pathlib)\..*"),
+    ("py:class", r"(torch|collections|jaxtyping|lightning_fabric|matplotlib|pathlib)\..*"),
     (
         "py:class",
-        r"(Tensor|Float|Int|Bool|Shaped|Real|Num|Callable|Sequence|Iterable|Axes|Figure|tuple\[|'.*|.*\").*",
+        r"(Tensor|Float|Int|Bool|Shaped|Real|Num|Callable|Sequence|Iterable|Axes|Figure|Module|tuple\[|'.*|.*\").*",
     ),
 ]
 suppress_warnings = [

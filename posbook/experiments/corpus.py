@@ -88,7 +88,7 @@ def training() -> str:
 
 
 def encode(text: str) -> Int64[Tensor, " characters"]:
-    r"""The number of each character in :data:`ALPHABET`. Raises ValueError for any other character.
+    r"""The number of each character in ``ALPHABET``. Raises ValueError for any other character.
 
     >>> encode("\n !").tolist()
     [1, 2, 3]

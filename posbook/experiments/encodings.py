@@ -148,7 +148,7 @@ NAMES = ("none", "learned", "sinusoidal", "shaw", "t5", "alibi", "rope")
 def make(name: str, *, dim: int, heads: int, length: int, causal: bool = True) -> Encoding:
     r"""An encoding by name, for a model of this width, these heads and this trained length.
 
-    Raises ValueError for a name that is not among :data:`NAMES`.
+    Raises ValueError for a name that is not among ``NAMES``.
 
     >>> make("alibi", dim=64, heads=4, length=64).slopes.tolist()
     [0.25, 0.0625, 0.015625, 0.00390625]

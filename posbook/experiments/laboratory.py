@@ -1,7 +1,7 @@
 r"""Which runs there are, which are missing, and what they come to.
 
 A run is one variant of one experiment with one seed. It is written whole when it is finished, so that what
-was interrupted, or stopped with Ctrl-C, is taken up where it was; :func:`ship` gathers the runs of an
+was interrupted, or stopped with Ctrl-C, is taken up where it was; :func:`gather` makes the runs of an
 experiment into the record that goes with the package, once they are all there.
 """
 

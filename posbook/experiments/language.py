@@ -49,8 +49,8 @@ def by_length(model: Decoder, lengths: list[int], *, windows: int, device: str =
     r"""The loss at the end of contexts of these lengths, and the mean over each whole context.
 
     ``windows`` places are spread evenly over the evaluation text; at each, every context ends alike, and the
-    last :data:`TARGETS` characters count. Raises ValueError for a context shorter than these, or longer than
-    :data:`LONGEST`.
+    last ``TARGETS`` characters count. Raises ValueError for a context shorter than these, or longer than
+    ``LONGEST``.
     """
     if not TARGETS <= min(lengths) <= max(lengths) <= LONGEST:
         raise ValueError(f"contexts hold {TARGETS} to {LONGEST} characters, not {lengths}")
