@@ -21,14 +21,14 @@ NO_CHROMIUM = "make pdf needs Chromium: apt-get install chromium, or name one in
 
 
 def contents(html):
-    """(caption, pages) of each part, from the contents that stand beside every page."""
+    """(caption, {page: title}) of each part, from the contents that stand beside every page."""
     index = BeautifulSoup(html.joinpath("index.html").read_text(encoding="utf-8"), "html.parser")
-    parts = [("", ["index.html"])]
+    parts = [("", {"index.html": index.find("h1").find(string=True).strip()})]
     for tag in index.select(".sidebar-tree p.caption, .sidebar-tree a.reference"):
         if tag.name == "p":
-            parts.append((tag.get_text(strip=True), []))
+            parts.append((tag.get_text(strip=True), {}))
         elif not tag["href"].startswith(LEFT_OUT):
-            parts[-1][1].append(unquote(tag["href"]))
+            parts[-1][1][unquote(tag["href"])] = tag.get_text()
     return [(caption, pages) for caption, pages in parts if pages]
 
 
@@ -38,8 +38,10 @@ class Pages:
     def __init__(self, html, folder):
         self.html, self.folder = Path(html), Path(folder)
         self.parts = contents(self.html)
-        self.names = [name for _, pages in self.parts for name in pages]
-        self.soups = {name: self.read(name) for name in self.names}
+        self.titles = {name: title for _, pages in self.parts for name, title in pages.items()}
+        self.soups = {name: self.read(name) for name in self.titles}
+        # As they are now: a page's ids change when it becomes a section, and later pages still ask for them.
+        self.ids = {name: {tag["id"] for tag in soup.find_all(id=True)} for name, soup in self.soups.items()}
         self.solutions = []
 
     def read(self, name):
@@ -57,8 +59,7 @@ class Pages:
         if parts.scheme or path not in self.soups:
             return None
         fragment = unquote(parts.fragment)
-        known = fragment and self.soups[path].find(id=fragment)
-        return "#" + self.place(path, fragment if known else "")
+        return "#" + self.place(path, fragment if fragment in self.ids[path] else "")
 
     def section(self, name):
         soup = self.soups[name]
@@ -67,9 +68,9 @@ class Pages:
         thumbnails = ".sphx-glr-thumbnails, .rubric:has(~ .sphx-glr-thumbnails)"
         for tag in article.select(f".headerlink, script, {thumbnails}"):
             tag.decompose()
-        links = {tag: self.target(name, tag["href"]) for tag in article.select("a[href]")}
         address = (soup.select_one("link[rel=canonical]") or {}).get("href")
-        for tag, target in links.items():
+        for tag in article.select("a[href]"):
+            target = self.target(name, tag["href"])
             if target:
                 tag["href"] = target
             elif not urlsplit(tag["href"]).scheme:
@@ -105,8 +106,7 @@ class Pages:
             for tag in solution.select("h5, h6"):
                 tag.name = "p"
         if found:
-            title = " ".join(article.find("h2").get_text().split())
-            self.solutions.append((title, self.place(name), found))
+            self.solutions.append((self.titles[name], self.place(name), found))
 
     def styles(self):
         """The stylesheets of all pages, each once, seen from the folder of the whole."""
@@ -121,28 +121,19 @@ class Pages:
 def assemble(html, folder):
     """The whole book as the text of one page that lies in `folder`."""
     pages = Pages(html, folder)
-    index = pages.soups["index.html"]
-    title = index.find("h1").find(string=True).strip()
+    index, title = pages.soups["index.html"], pages.titles["index.html"]
     foot = index.select_one("p.licence")
     rights = " ".join(index.select_one(".copyright").get_text().split())
     head = f'<p class="name">{escape(title)}</p><p>{escape(rights)}</p>{foot}'
-    links, body = [], []
+    links, written = [], []
     for number, (caption, names) in enumerate(pages.parts):
-        links.append(f"<li>{escape(caption)}<ul>" if caption else "<li><ul>")
-        body.append(f'<h1 class="part" id="part-{number}">{escape(caption)}</h1>' if caption else "")
-        for name in names:
-            heading = pages.soups[name].select_one("article h1")
-            text = " ".join(
-                s for s in heading.find_all(string=True) if not s.find_parent(class_="headerlink")
-            )
-            links.append(f'<li><a href="#{pages.place(name)}">{escape(" ".join(text.split()))}</a></li>')
+        links.append(f"<li>{escape(caption)}<ul>")
+        if caption:
+            written.append(f'<h1 class="part" id="part-{number}">{escape(caption)}</h1>')
+        for name, heading in names.items():
+            links.append(f'<li><a href="#{pages.place(name)}">{escape(heading)}</a></li>')
+            written.append(str(pages.section(name)))
         links.append("</ul></li>")
-    # Only now, since links ask the pages for their ids before these are changed.
-    at = iter(body)
-    written = []
-    for _, names in pages.parts:
-        written.append(next(at))
-        written += [str(pages.section(name)) for name in names]
     if pages.solutions:
         links.append('<li><a href="#solutions">Solutions</a></li>')
         written.append('<h1 class="part" id="solutions">Solutions</h1>')

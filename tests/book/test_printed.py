@@ -31,8 +31,9 @@ PAGES = {
     "notation.html": f"{HEAD.format('', '')}<body><article role='main'><h1 id='same'>N</h1></article></body>",
     "why/one.html": f"{HEAD.format('../', '')}<body><article role='main'><section id='same'>"
     "<h1>One &amp; all</h1>"
+    "<p><a href='#thm-1'>up</a> <a href='#thm-1'>up</a></p>"
     "<div id='thm-1' aria-labelledby='same'>T</div><a id='self' href='#thm-1'>up</a>"
-    "<a id='home' href='../index.html'>home</a><a id='out' href='https://x.example/'>out</a>"
+    "<a id='home' href='../index.html#to'>home</a><a id='out' href='https://x.example/'>out</a>"
     "<a id='script' href='../gallery/why/plot_x.html'>plot_x.py</a>"
     "<img alt='' src='../_images/a.svg'><div class='exercise' id='ex'>E</div>"
     "<details class='solution' id='s-1'><summary>Solution to E</summary><p>Yes.</p></details>"
@@ -63,6 +64,8 @@ def test_pages_stand_in_the_order_of_the_book_below_their_parts(html):
         "Solutions",
     ]
     assert [tag["id"] for tag in book.select(".page")] == ["index", "notation", "why-one"]
+    titles = ["Book", "Notation", "One", "Solutions"]
+    assert [tag.get_text() for tag in book.select(".all-pages a")] == titles
     assert [a["href"] for a in book.select(".all-pages a")] == [
         "#index",
         "#notation",
@@ -77,9 +80,10 @@ def test_links_between_pages_stay_links(html):
     assert hrefs == {
         "index--to": "#why-one--thm-1",
         "why-one--self": "#why-one--thm-1",
-        "why-one--home": "#index",
+        "why-one--home": "#index--to",
         "why-one--out": "https://x.example/",
     }
+    assert {tag["href"] for tag in book.select(".page p > a") if tag.text == "up"} == {"#why-one--thm-1"}
     assert book.find(id="why-one--thm-1")["aria-labelledby"] == "why-one--same"
 
 
@@ -116,12 +120,13 @@ def test_a_machine_without_chromium_is_told_what_to_install(html, monkeypatch):
         printed.write(html, html.parent / "pdf")
 
 
+@pytest.fixture(scope="module")
+def whole(book):
+    return BeautifulSoup(printed.assemble(location(), location().parent / "pdf"), "html.parser")
+
+
 class TestTheBuiltBook:
     pytestmark = BUILT
-
-    @pytest.fixture(scope="class")
-    def whole(self, book):
-        return BeautifulSoup(printed.assemble(location(), location().parent / "pdf"), "html.parser")
 
     def test_has_every_chapter_and_every_solution(self, book, whole):
         ids = {tag["id"] for tag in whole.select(".page")}
