@@ -96,7 +96,9 @@ class Pages:
     def take_solutions(self, name, article):
         """Move the solutions to the end, so that nobody reads one before he has tried."""
         found = article.select("details.solution")
-        for solution in found:
+        for number, solution in enumerate(found):
+            # The folded answers of a page of questions have no name of their own.
+            solution["id"] = solution.get("id") or f"{self.place(name)}-answer-{number}"
             link = BeautifulSoup(
                 f'<p class="to-solution"><a href="#{solution["id"]}">Solution</a></p>', "html.parser"
             )

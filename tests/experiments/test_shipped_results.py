@@ -86,17 +86,17 @@ def test_a_causal_mask_or_any_signed_encoding_tells_the_order(variant):
     assert statistics.median(accuracy) > 0.98
 
 
-def test_a_fresh_training_gives_the_record():
+def test_a_fresh_training_gives_the_record(tmp_path):
     """The same recipe, seed and code; other machines may round otherwise, so only the course must agree."""
-    shop = workshop.Workshop(None, fabric=training.launch())
+    shop = workshop.Workshop(tmp_path, fabric=training.launch())
     kept = next(run for run in records.runs(records.load("word_order"), "none-causal") if run["seed"] == 0)
     fresh = word_order.run("none-causal", 0, shop)
     assert fresh["losses"][:10] == pytest.approx(kept["losses"][:10], abs=1e-3)
     assert fresh["accuracy"] == pytest.approx(kept["accuracy"], abs=0.02)
 
 
-def test_a_fresh_model_without_positions_cannot_tell_swapped_pairs():
-    shop = workshop.Workshop(None, fabric=training.launch())
+def test_a_fresh_model_without_positions_cannot_tell_swapped_pairs(tmp_path):
+    shop = workshop.Workshop(tmp_path, fabric=training.launch())
     found = word_order.run("none", 99, shop, steps=60)
     assert found["swapped_difference"] < 1e-5
     assert abs(found["swapped_accuracy"] - 0.5) < 0.002
