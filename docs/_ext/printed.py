@@ -89,6 +89,8 @@ class Pages:
                     tag[key] = " ".join(self.place(name, each) for each in tag[key].split())
             if re.fullmatch("h[1-5]", tag.name):  # parts stand above the pages
                 tag.name = f"h{int(tag.name[1]) + 1}"
+        for folded in article.select("details:not(.solution)"):  # paper unfolds nothing
+            folded.name, folded.summary.name = "div", "p"
         self.take_solutions(name, article)
         article.name, article.attrs = "section", {"class": "page", "id": self.place(name)}
         return article
