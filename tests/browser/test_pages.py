@@ -98,6 +98,11 @@ class TestAChapter:
 @pytest.mark.book
 @pytest.mark.usefixtures("built", "browser")
 class TestTheBook:
+    @pytest.mark.parametrize("system", ["light", "dark"])
+    def test_can_be_read_when_it_follows_the_system(self, system, contexts):
+        with contexts.open(url("why/causal-mask.html"), View(1280, "auto", system=system)) as page:
+            none(views.axe_faults(page))
+
     def test_turns_its_figures_when_the_reader_turns_the_switch(self, contexts):
         with contexts.open(url(CHAPTERS[0]), View(1280, "light", system="dark")) as page:
             light = views.pictures(page)

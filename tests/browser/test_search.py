@@ -26,6 +26,10 @@ WANTED = [
     ("KERPLE", "relative/others"),
     ("anticlockwise", "notation"),
     ("posbook.rotary", "reference/rotary"),
+    ("NoPE", "none/trained"),
+    ("RoPE breaks", "length/what-breaks"),
+    ("beyond trained length", "length/what-breaks"),
+    ("extrapolation", "length/train-short-test-long"),
 ]
 
 
