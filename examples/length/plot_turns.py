@@ -39,6 +39,8 @@ MODELS = {
 }
 lines = (resources.files("posbook.practice") / "data" / "rope_configs.jsonl").read_text("utf-8").splitlines()
 records = {record["id"]: record["config"] for record in map(json.loads, lines)}
+# To try another base, change a record here, as in records["C069"]["rope_theta"] = 1e6; to see a model of your
+# own, add its config.json as a dict, and its name to MODELS.
 
 
 def rotating(model):
@@ -59,7 +61,7 @@ LLAMA, FACTOR = "Llama 2 7B", 8
 theta, trained = unscaled[LLAMA], groups[LLAMA].trained_length
 late = turns[LLAMA] < 1
 wider = scaling.ntk(theta, FACTOR)[late] * FACTOR / theta[late]  # the widest angle, over the trained one
-first = int(late.nonzero()[0])
+first = int((~late).sum())
 # The factor by which NTK-aware scaling must slow the last pair, so that even the first of them stays inside.
 enough = FACTOR ** ((len(theta) - 1) / first)
 
@@ -114,7 +116,12 @@ for row, (name, group) in enumerate(groups.items()):
     count = f"{never[name]} of {len(turns[name])}"
     ax.text(0.8, row - 0.36, count, color=figures.colour("warn"), ha="right", va="center")
 ax.axvline(1, color=figures.colour("ink"), linewidth=1.2)
-ax.set(xscale="log", xlim=(1e-3, 6e4), ylim=(len(MODELS) - 0.5, -1.5), yticks=[])
+ax.set(
+    xscale="log",
+    xlim=(min(1e-3, *(float(t.min()) / 2 for t in turns.values())), 6e4),
+    ylim=(len(MODELS) - 0.5, -1.5),
+    yticks=[],
+)
 ax.text(0.8, -1.05, "never came round", color=figures.colour("warn"), weight="bold", ha="right", va="center")
 ax.text(1.25, -1.05, "came round", color=figures.colour("position"), weight="bold", va="center")
 ax.set_xticks([1e-2, 1, 1e2, 1e4], ["0.01", "1", "100", "10 000"])

@@ -90,7 +90,7 @@ for x, text, role in (
     (0.66, "| paper’s formula", "muted"),
 ):
     below.text(x, 0.97, text, color=figures.colour(role), va="top", transform=below.transAxes)
-below.set_ylim(3.6, -1.15)
+below.set_ylim(len(rows) - 0.4, -1.15)
 below.set_yticks([])
 below.set_xticks([1, 10, 100, 1000], ["1", "10", "100", "1000"])
 below.grid(axis="y", visible=False)
