@@ -22,7 +22,8 @@ def linked(text):
 
 
 def pages(*folders):
-    return {path: path.read_text("utf-8") for folder in folders for path in sorted(DOCS.glob(f"{folder}/*.md"))}
+    found = (path for folder in folders for path in sorted((DOCS / folder).glob("*.md")))
+    return {path: path.read_text("utf-8") for path in found}
 
 
 def test_the_words_stand_in_order_and_once():
