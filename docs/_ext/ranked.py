@@ -13,8 +13,9 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.search.en import SearchEnglish
 
-NO_CHAPTERS = ("gallery/", "reference/")
-LEAST, KEYWORD = 3, 12
+# Pages that speak of everything: whoever looks for a word wants the chapter that explains it.
+NO_CHAPTERS = ("gallery/", "reference/", "practice/", "glossary", "cheat-sheet", "use/heard-and-checked")
+LEAST, KEYWORD = 3, 40
 COUNTS = "searchcounts.js"
 
 

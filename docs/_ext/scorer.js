@@ -9,6 +9,7 @@ var Scorer = {
       const counts = (typeof SearchCounts === "undefined" ? {} : SearchCounts)[stemmer.stemWord(word)] || {};
       if (Object.hasOwn(counts, page)) score += 20 / words.length * counts[page] / Math.max(...Object.values(counts));
     }
-    return score;
+    // Pages that speak of everything come after the chapters.
+    return /^(glossary|cheat-sheet|practice\/|use\/heard-and-checked)/.test(page) ? score / 3 : score;
   },
 };
