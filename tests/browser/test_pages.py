@@ -98,6 +98,12 @@ class TestAChapter:
 @pytest.mark.book
 @pytest.mark.usefixtures("built", "browser")
 class TestTheBook:
+    @pytest.mark.parametrize("system", ["light", "dark"])
+    @pytest.mark.parametrize("path", [CHAPTERS[0], "use/heard-and-checked.html"])
+    def test_has_no_serious_barrier_for_who_never_touched_the_switch(self, path, system, contexts):
+        with contexts.open(url(path), View(1280, "auto", system=system)) as page:
+            none(views.axe_faults(page))
+
     def test_turns_its_figures_when_the_reader_turns_the_switch(self, contexts):
         with contexts.open(url(CHAPTERS[0]), View(1280, "light", system="dark")) as page:
             light = views.pictures(page)
