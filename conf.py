@@ -39,6 +39,7 @@ extensions = [
     "accessible",
     "promises",
     "speed",
+    "merit",
     "walkthrough",
     "zoo",
     "questions",
