@@ -132,7 +132,7 @@ def counted(env):
         sum(examples(Path(env.doc2path(name)).read_text(encoding="utf-8")) for name in written),
     )
     yield "sources", len({citation.key for citation in cited.citations})
-    yield "places that cite one", sum(len(reference.keys) for reference in cited.citation_refs)
+    yield "places that cite one", sum(len(reference.targets) for reference in cited.citation_refs)
 
 
 def fill(app, doctree, docname):

@@ -4,10 +4,12 @@ r"""Addresses outside the book: listed with the page that names them, and asked 
     python -m tests.merit.links --list    only list them
 
 An address is *gone* where the host answers 404 or 410, or has no name any more. Some hosts turn programs away
-(401, 403, 429), and some do not answer in time: those are *unclear*, and a person has to look.
+(401, 403, 429), and some do not answer in time: those are *unclear*, and a person has to look. Where no host
+answers at all, there is no network, and nothing is said about any address.
 """
 
 import argparse
+import socket
 import sys
 import urllib.error
 import urllib.request
@@ -20,6 +22,7 @@ from tests.book.pages import Book, is_built, location
 
 GONE = {404, 410}
 LANES, PATIENCE = 8, 20  # requests at a time; seconds
+SHOWN = 5  # pages that name an address which is gone
 AGENT = "Mozilla/5.0 (compatible; posbook, make links)"
 
 
@@ -44,7 +47,7 @@ def ask(address):
     except urllib.error.HTTPError as error:
         return ("gone" if error.code in GONE else "unclear"), str(error.code)
     except urllib.error.URLError as error:
-        nameless = "Name or service not known" in str(error.reason)
+        nameless = isinstance(error.reason, socket.gaierror) and error.reason.errno == socket.EAI_NONAME
         return ("gone" if nameless else "unclear"), str(error.reason)
     except (OSError, HTTPException, ValueError) as error:
         return "unclear", str(error) or type(error).__name__
@@ -63,11 +66,13 @@ def main(arguments=None):
         return 0
     with ThreadPoolExecutor(LANES) as pool:
         answers = list(pool.map(ask, pages))
+    if not any(said.isdecimal() for _, said in answers):
+        sys.exit(f"There seems to be no network here; {len(pages)} addresses were not checked.")
     verdicts = [verdict for verdict, _ in answers]
     for (address, naming), (verdict, said) in zip(pages.items(), answers, strict=True):
         print(f"{verdict:8} {address}  ({said})")
         if verdict == "gone":
-            print(*(f"         on {page}" for page in naming), sep="\n")
+            print(*(f"         on {page}" for page in naming[:SHOWN]), sep="\n")
     print(", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in ("fine", "unclear", "gone")))
     return 1 if "gone" in verdicts else 0
 

@@ -3,9 +3,10 @@ r"""Figures of merit of the built book, for the page "Colophon": what `make meri
     python -m tests.merit.measure             Lighthouse's scores, and how large the book is
     python -m tests.merit.measure --builds    how long it takes to build, too, in a copy: slow
 
-Every page is measured --rounds times, in turns, and the medians are kept: a score for performance says as much
-about the machine as about the page, so that the load stands beside it. The result replaces docs/colophon.json
-as a whole, but for the times of the builds, which keep their own date until they are measured again.
+Every page is measured --rounds times, in turns, and the medians are kept: a score for performance says as
+much about the machine as about the page, so that the load stands beside it. The result replaces
+docs/colophon.json as a whole, but for the times of the builds, which keep their own date until they are
+measured again.
 
 Lighthouse comes from the npm registry into build/merit; Node must be there, beside Python or on the PATH.
 """

@@ -1,4 +1,4 @@
-"""What make merit and make links rest on: a host of one's own, honest medians, and counts of what is there."""
+"""What make merit and make links rest on: a host of one's own, honest medians, true counts."""
 
 import gzip
 import importlib.util
@@ -165,6 +165,19 @@ def test_what_is_missing_is_gone_and_what_is_there_is_fine(html, monkeypatch):
         assert links.ask(f"{address}/away.html") == ("gone", "404")
     verdict, _ = links.ask(address)  # nobody listens there any more
     assert verdict == "unclear"
+
+
+def test_without_a_network_no_address_is_called_gone(tmp_path, monkeypatch, capsys):
+    (tmp_path / "index.html").write_text('<body><a href="https://x.example/">x</a>')
+    monkeypatch.setattr(links, "location", lambda: tmp_path)
+    monkeypatch.setattr(links, "is_built", lambda: True)
+    for answer in (("gone", "Name or service not known"), ("unclear", "timed out")):
+        monkeypatch.setattr(links, "ask", lambda _, answer=answer: answer)
+        with pytest.raises(SystemExit, match="no network here; 1 addresses"):
+            links.main([])
+    monkeypatch.setattr(links, "ask", lambda _: ("gone", "404"))
+    assert links.main([]) == 1
+    assert "gone     https://x.example/  (404)" in capsys.readouterr().out
 
 
 # --- the page -----------------------------------------------------------------------------------------------
