@@ -10,6 +10,8 @@
 #   make figures  run each gallery script alone, as a reader would; figures in build/figures/
 #   make experiments  train the small models of the book anew (70 minutes of two cores), compare with the record
 #   make bench    time the rotation beside other libraries, on a quiet machine
+#   make merit    Lighthouse's scores and the size of the book, for its colophon; needs Chromium, Node, the network
+#   make links    ask for every address outside the book; needs the network
 #   make lint     style of the code, spelling, and the rules of the prose
 #   make clean    remove what was built (not the environment)
 #
@@ -23,7 +25,7 @@ SPHINX := $(BIN)/sphinx-build -M html docs build -c .
 # Warnings of the tests are errors; these runs say so in pyproject.toml.
 PYTEST := $(BIN)/python -m pytest -q
 
-.PHONY: book epub pdf test env serve cards figures experiments bench lint clean
+.PHONY: book epub pdf test env serve cards figures experiments bench merit links lint clean
 .DELETE_ON_ERROR:
 
 book: .venv/book
@@ -59,6 +61,13 @@ experiments: .venv/test
 
 bench: .venv/test
 	$(BIN)/python -m tests.peers.bench
+
+# MERIT=--builds times the builds, too: several minutes.
+merit: .venv/test book
+	$(BIN)/python -m tests.merit.measure $(MERIT)
+
+links: .venv/test book
+	$(BIN)/python -m tests.merit.links
 
 lint: .venv/test
 	$(BIN)/ruff check .

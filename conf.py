@@ -39,6 +39,7 @@ extensions = [
     "accessible",
     "promises",
     "speed",
+    "merit",
     "walkthrough",
     "zoo",
     "questions",
@@ -174,6 +175,7 @@ epub_tocdepth = 2
 # --- html -----------------------------------------------------------------------------------------------
 html_theme = "furo"
 html_title = "posbook"
+html_favicon = "docs/_static/favicon.svg"  # without one, a browser asks the host for it in vain
 html_static_path = ["docs/_static"]
 html_css_files = ["book.css"]
 html_js_files = ["book.js"]

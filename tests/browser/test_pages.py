@@ -99,8 +99,9 @@ class TestAChapter:
 @pytest.mark.usefixtures("built", "browser")
 class TestTheBook:
     @pytest.mark.parametrize("system", ["light", "dark"])
-    def test_can_be_read_when_it_follows_the_system(self, system, contexts):
-        with contexts.open(url("why/causal-mask.html"), View(1280, "auto", system=system)) as page:
+    @pytest.mark.parametrize("path", [CHAPTERS[0], "use/heard-and-checked.html"])
+    def test_has_no_serious_barrier_for_who_never_touched_the_switch(self, path, system, contexts):
+        with contexts.open(url(path), View(1280, "auto", system=system)) as page:
             none(views.axe_faults(page))
 
     def test_turns_its_figures_when_the_reader_turns_the_switch(self, contexts):

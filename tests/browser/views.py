@@ -30,7 +30,7 @@ def chromium():
 
 @dataclass(frozen=True)
 class View:
-    """A screen: its width, the theme that the reader switched to, and what the system prefers."""
+    """A screen: its width, the theme that the reader switched to (or "auto"), and what the system prefers."""
 
     width: int
     theme: str
