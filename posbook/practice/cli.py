@@ -5,6 +5,7 @@ line that says why.
 """
 
 import importlib
+import importlib.util
 import itertools
 import json
 import sys
@@ -60,7 +61,9 @@ def explain(
 
 @app.command()
 def identify(
-    function: Annotated[str, typer.Argument(help="module:function, called as fn(x, positions).")],
+    function: Annotated[
+        str, typer.Argument(help="module:function or file.py:function, called as fn(x, positions).")
+    ],
     dim: Annotated[int, typer.Option(help="Features of a head.")],
     against: Annotated[Path | None, typer.Option("--config", help="Compare with this config.json.")] = None,
     length: Annotated[int | None, typer.Option(help="Tokens; the length to compare at.")] = None,
@@ -76,14 +79,17 @@ def identify(
                 raise config.Unusable(f"{against}: no layer of this model rotates")
             answers = [report.explain(group, length) for group in turning]
             found = min(answers, key=len)  # a function is right if it is right for some of the layers
+    except probe.Raised as error:
+        _unusable(f"{function} {error.told}; is --dim right? for other forms see posbook.practice.adapters")
     except ValueError as error:
         _unusable(error)
     if as_json:
         data = {**asdict(report), "frequencies": report.frequencies.tolist()}
+        data["compared_with"] = None if against is None else str(against)
         data["findings"] = [_finding(f) for f in found]
         print(json.dumps(data, indent=1, ensure_ascii=False))
     else:
-        _print_report(report, found)
+        _print_report(report, found, against)
     raise typer.Exit(_code(found))
 
 
@@ -100,22 +106,44 @@ def _standard_input() -> str:
 
 
 def _function(name: str) -> probe.Rotation:
-    module, _, attribute = name.partition(":")
-    if not attribute:
-        raise config.Unusable(f"{name!r} is not module:function")
+    module, _, attribute = name.rpartition(":")
+    if not (module and attribute):
+        raise config.Unusable(f"{name!r} is not module:function or file.py:function")
     sys.path.insert(0, str(Path.cwd()))
+    found: Any = _module(module)
     try:
-        found: Any = importlib.import_module(module)
         for part in attribute.split("."):
             found = getattr(found, part)
-    except (ImportError, AttributeError) as error:
+    except AttributeError as error:
         raise config.Unusable(f"{name}: {error}") from None
+    if isinstance(found, type):
+        raise config.Unusable(f"{name} is a class: name an instance of it, or a function that calls one")
     if not callable(found):
         raise config.Unusable(f"{name} is a {type(found).__name__}, no function")
     return found
 
 
-def _unusable(error: ValueError) -> None:
+def _module(name: str) -> Any:
+    try:
+        if not name.endswith(".py"):
+            return importlib.import_module(name)
+        path = Path(name).resolve()
+        sys.path.insert(0, str(path.parent))  # what lies beside the file is found as if it were run
+        # Under a name of its own, so that a torch.py of somebody's is not taken for torch.
+        spec = importlib.util.spec_from_file_location(f"_identified_{path.stem}", path)
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module
+        spec.loader.exec_module(module)
+        return module
+    except OSError as error:
+        raise config.Unusable(f"{name}: {error.strerror or error}") from None
+    except ImportError as error:
+        raise config.Unusable(f"{name}: {error}") from None
+    except (Exception, SystemExit) as error:  # other people's code may raise anything
+        raise config.Unusable(f"importing {name} raised {type(error).__name__}: {error}") from None
+
+
+def _unusable(error: ValueError | str) -> None:
     print(" ".join(str(error).split()), file=sys.stderr)
     raise typer.Exit(2) from None
 
@@ -226,7 +254,7 @@ def _ranges(layers: tuple[int, ...]) -> str:
     return ", ".join(str(a) if a == b else f"{a}–{b}" for a, b in runs)
 
 
-def _print_report(report: probe.Report, found: tuple[Finding, ...]) -> None:
+def _print_report(report: probe.Report, found: tuple[Finding, ...], against: Path | None) -> None:
     console = Console(highlight=False)
     turn = {1: "anticlockwise", -1: "clockwise"}[report.direction]
     console.print(f"layout       {report.layout}, {report.rotary_dim} of {report.dim} features")
@@ -237,17 +265,27 @@ def _print_report(report: probe.Report, found: tuple[Finding, ...]) -> None:
         console.print(f"amplitude    {report.amplitude:.6g}")
     if report.permutation:
         console.print("channels     come out in another order")
-    _print_findings(console, found)
+    if against is not None:
+        _print_findings(console, found, "It does what the configuration asks for.")
+        return
+    _print_findings(console, found, "")
+    console.print(
+        "Nothing was compared with a configuration: --config config.json says whether this is what the model "
+        "asks for.",
+        soft_wrap=True,
+    )
 
 
-def _print_findings(console: Console, found: tuple[Finding, ...]) -> None:
+def _print_findings(
+    console: Console, found: tuple[Finding, ...], clean: str = "Nothing found that a reader would get wrong."
+) -> None:
     for finding in found:
         colour = COLOURS[finding.severity]
         console.print(
             f"[{colour}]{finding.code} {finding.severity}[/]  {escape(finding.message)}", soft_wrap=True
         )
-    if not found:
-        console.print("Nothing found that a reader would get wrong.")
+    if not found and clean:
+        console.print(clean)
 
 
 def _draw(model: config.Model, length: int | None, path: Path) -> None:

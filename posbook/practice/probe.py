@@ -34,6 +34,23 @@ REFUSALS = (ValueError, IndexError, RuntimeError, TypeError, AssertionError)  # 
 LENGTH_COUNTS = ("dynamic", "longrope")  # scalings in which a row may turn otherwise in a longer text
 
 
+class Raised(ValueError):
+    r"""The function raised something where it should have turned x; that is the cause of this error.
+
+    ``told`` is what happened, without the name of the function.
+
+    >>> identify(lambda x: x, dim=4)
+    Traceback (most recent call last):
+    ...
+    posbook.practice.probe.Raised: fn raised TypeError when called as fn(x (4, 1, 2, 4), positions (2,)): ...
+    """
+
+    def __init__(self, error: Exception, x: Tensor, at: Tensor):
+        form = f"fn(x {tuple(x.shape)}, positions {tuple(at.shape)})"
+        self.told = f"raised {type(error).__name__} when called as {form}: {_said(error)}"
+        super().__init__(f"fn {self.told}; is dim right? for other forms see posbook.practice.adapters")
+
+
 @dataclass(frozen=True)
 class Report:
     r"""What a function does with position, as measured.
@@ -90,7 +107,8 @@ def identify(fn: Rotation, *, dim: int, longest: int = 8192) -> Report:
     much. A function that also takes positions of (batch, seq) is tried with rows of different positions, and
     the module behind an adapter is copied, cast and loaded anew.
 
-    Raises ValueError where the function returns another shape, or is no linear map of single rows.
+    Raises ValueError where the function returns another shape, or is no linear map of single rows, and
+    :class:`Raised`, a ValueError too, where the function itself raises.
 
     >>> from posbook import rotary
     >>> theta = frequencies.geometric(8, base=500.0)
@@ -175,7 +193,10 @@ def assert_matches(fn: Rotation, group: Group, *, length: int | None = None) -> 
 
 
 def _call(fn: Rotation, x: Tensor, at: Tensor) -> Tensor:
-    y = fn(x, at)
+    try:
+        y = fn(x, at)
+    except Exception as error:
+        raise Raised(error, x, at) from error
     if not isinstance(y, Tensor) or y.shape != x.shape:
         came = tuple(y.shape) if isinstance(y, Tensor) else type(y).__name__
         raise ValueError(f"fn(x, positions) must return the shape of x, {tuple(x.shape)}, not {came}")
@@ -277,7 +298,9 @@ def _near(a: Tensor, b: Tensor) -> bool:
     return torch.allclose(a, b, rtol=0, atol=1e-5)
 
 
-def _said(error: Exception) -> str:
+def _said(error: BaseException) -> str:
+    if isinstance(error, Raised) and error.__cause__:
+        error = error.__cause__
     return " ".join(str(error).split())[:160] or type(error).__name__
 
 
