@@ -47,7 +47,10 @@ def explain(
     try:
         if length is not None and length < 1:
             raise config.Unusable(f"--length must be at least 1 token, not {length}")
-        model = config.read(_standard_input() if file == "-" else Path(file))
+        if file == "-":
+            model = config.read_text(sys.stdin.read(config.LARGEST + 1), "standard input")
+        else:
+            model = config.read(Path(file))
         if figure is not None:
             _draw(model, length, figure)
     except ValueError as error:
@@ -98,11 +101,6 @@ def main() -> None:
 
 
 # --- in and out --------------------------------------------------------------------------------------------
-
-
-def _standard_input() -> str:
-    text = sys.stdin.read(config.LARGEST + 1)
-    return text if text.lstrip().startswith("{") else "{" + text  # text, whatever it is, and no path
 
 
 def _function(name: str) -> probe.Rotation:
@@ -162,6 +160,7 @@ def _as_data(model: config.Model, length: int | None) -> dict[str, Any]:
         data = asdict(group)
         theta, why = _frequencies(group, length)
         data["frequencies"] = None if theta is None else theta.tolist()
+        data["never_come_round"] = None if theta is None else group.slow(length)
         if why:
             data["no_frequencies"] = why
         groups.append(data)
@@ -230,10 +229,15 @@ def _lines(group: config.Group, length: int | None) -> Iterator[tuple[str, str]]
         yield "frequencies", why
         return
     yield "frequencies", f"{theta[0]:.6g} … {theta[-1]:.6g} radians a token, {len(theta)} pairs"
-    tokens = length or group.trained_length
-    if tokens:
-        never = int((frequencies.turns(theta, tokens) < 1).sum())
-        yield "turns", f"{never} of {len(theta)} pairs never come round in {tokens} tokens"
+    slow = group.slow(length)
+    if slow:
+        count = f"{slow['as_trained']} of {slow['pairs']} pairs"
+        within = f"in {slow['tokens']} tokens"
+        if slow["as_trained"] == slow["after_scaling"]:
+            yield "turns", f"{count} never come round {within}"
+        else:
+            scaled = f"as trained; {slow['after_scaling']} after scaling"
+            yield "turns", f"never come round {within}: {count} {scaled}"
     if group.attention_factor != 1 or group.softmax_factor != 1:
         on_scores = f", {group.softmax_factor:.6g} on the scores besides" if group.softmax_factor != 1 else ""
         yield "factors", f"{group.attention_factor:.6g} on cosines and sines{on_scores}"

@@ -200,6 +200,8 @@ def _call(fn: Rotation, x: Tensor, at: Tensor) -> Tensor:
     if not isinstance(y, Tensor) or y.shape != x.shape:
         came = tuple(y.shape) if isinstance(y, Tensor) else type(y).__name__
         raise ValueError(f"fn(x, positions) must return the shape of x, {tuple(x.shape)}, not {came}")
+    if not y.is_floating_point():
+        raise ValueError(f"fn(x, positions) must return real numbers, as {x.dtype}, not {y.dtype}")
     return y
 
 
@@ -577,6 +579,9 @@ def _mistake(measured: Tensor, expected: Tensor, group: Group, length: int | Non
     for name, theta in _mistakes(group, length):
         if _same(measured, theta):
             return name
+    more = _scaling(expected / measured)
+    if more and group.rope_type == "default":
+        return f"the function applies a scaling that the configuration lacks: {more}"
     base = _base(measured)
     if base is not None and abs(base / group.base - 1) > 1e-4:
         return f"base {base:.6g}, and {group.base:.10g} is asked for"
@@ -586,6 +591,28 @@ def _mistake(measured: Tensor, expected: Tensor, group: Group, length: int | Non
     return (
         f"pair {worst} turns by {measured[worst]:.6g} a token, {expected[worst]:.6g} is asked for; "
         f"{agree} of {len(expected)} pairs agree"
+    )
+
+
+def _scaling(slower: Tensor) -> str:
+    """The scaling that makes pairs so many times slower; empty if none does.
+
+    The fast ones are kept, two slow ones at least are divided by one factor, those between by less.
+    """
+    factor = slower[-1].item()
+    divided, kept = (slower / factor - 1).abs() < SAME, (slower - 1).abs() < SAME
+    slow, fast = int(divided.sum()), int(kept.sum())
+    if slow < 2 or factor < 1 + 1e-3:
+        return ""
+    if slow == len(slower):
+        return f"all {slow} pairs are divided by {factor:.6g}, as in interpolation"
+    between = slower[fast:-slow]
+    if not fast or not kept[:fast].all() or not divided[-slow:].all() or (between > factor).any():
+        return ""
+    blended = f", {len(between)} blended" if len(between) else ""
+    return (
+        f"{fast} of {len(slower)} pairs are kept{blended} and the {slow} slowest divided by {factor:.6g}, as "
+        "by llama3 or yarn"
     )
 
 

@@ -1,4 +1,4 @@
-r"""A function of another form, width or place: one line that says what is wrong, and never an all-clear too many."""
+r"""A function of another form, width or place is one line, and no all-clear is given too early."""
 
 import json
 
