@@ -11,6 +11,7 @@ import json
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
+from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,8 +32,19 @@ COLOURS = {"error": "red", "warning": "yellow", "note": "dim"}
 As_json = Annotated[bool, typer.Option("--json", help="For a script: the same as JSON.")]
 
 
+def _version(asked: bool) -> bool:
+    if asked:
+        print(f"posbook {metadata.version('posbook')}")
+        raise typer.Exit()
+    return asked
+
+
 @app.callback()
-def _root() -> None:
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Which one this is.")
+    ] = False,
+) -> None:
     """Position in attention: what a model's configuration asks for, and what a function does."""
 
 
@@ -286,7 +298,9 @@ def _print_findings(
     for finding in found:
         colour = COLOURS[finding.severity]
         console.print(
-            f"[{colour}]{finding.code} {finding.severity}[/]  {escape(finding.message)}", soft_wrap=True
+            f"[{colour}]{finding.code} {finding.severity}[/]  {escape(finding.message)}  "
+            f"[dim]({finding.section.removeprefix('use/').replace('.html', '')})[/]",
+            soft_wrap=True,
         )
     if not found and clean:
         console.print(clean)
