@@ -20,9 +20,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("name", help=f"all, or one of {', '.join(laboratory.EXPERIMENTS)}")
     parser.add_argument("--steps", type=int, help="train for so many steps; such runs are not shipped")
     parser.add_argument("--seeds", type=int, help="only the first so many seeds of each variant")
-    parser.add_argument("--device", default="cpu", help="cpu, cuda or mps")
-    parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="runs at a time")
-    parser.add_argument("--folder", type=Path, default=laboratory.FOLDER, help="where finished runs are kept")
+    parser.add_argument("--device", default="cpu", help="cpu (the default), cuda or mps")
+    parser.add_argument(
+        "--jobs", type=int, default=min(2, os.cpu_count() or 1), help="runs at a time (here %(default)s)"
+    )
+    parser.add_argument(
+        "--folder", type=Path, default=laboratory.FOLDER, help="where finished runs are kept (%(default)s)"
+    )
     parser.add_argument("--ship", action="store_true", help="write the records that go with the package")
     parser.add_argument(
         "--confirm", action="store_true", help="the code was tidied: run a sample again, keep the records"
@@ -39,6 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(options) -> int:
+    laboratory.check_device(options.device)
     names = laboratory.EXPERIMENTS if options.name == "all" else [options.name]
     if options.confirm:
         torch.set_num_threads(1)
@@ -73,7 +78,10 @@ def _lines(name: str, done: list[dict], *, compare: bool) -> list[str]:
     for variant, numbers in laboratory.table(name, done).items():
         for what, values in numbers.items():
             line = f"  {variant:16} {what:18} {statistics.median(values):8.4f}"
-            line += f"  ({min(values):.4f} to {max(values):.4f}, {len(values)} seeds)"
+            if len(values) == 1:
+                line += "  (1 seed)"
+            else:
+                line += f"  ({min(values):.4f} to {max(values):.4f}, {len(values)} seeds)"
             before = shipped.get(variant, {}).get(what)
             if before:
                 line += f"  shipped {statistics.median(before):8.4f}"

@@ -85,6 +85,20 @@ def plan(names, seeds: int | None = None, steps: int | None = None) -> list[Run]
     ]
 
 
+def check_device(device: str) -> None:
+    r"""Raise ValueError, as a run would, for a device that is unknown or not here; before processes start.
+
+    >>> check_device("tpu")
+    Traceback (most recent call last):
+    ...
+    ValueError: device must be one of cpu, cuda, mps, not 'tpu'
+    """
+    if device not in training.DEVICES:
+        raise ValueError(f"device must be one of {', '.join(training.DEVICES)}, not {device!r}")
+    if device != "cpu" and not getattr(torch, device).is_available():
+        raise ValueError(f"there is no {device} device here: say cpu")
+
+
 def missing(runs: list[Run], folder: Path) -> list[Run]:
     r"""Those that were not yet finished with the code as it is."""
     current = {name: fingerprint(name) for name in {run.experiment for run in runs}}

@@ -5,11 +5,13 @@ line that says why.
 """
 
 import importlib
+import importlib.util
 import itertools
 import json
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
+from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,8 +32,19 @@ COLOURS = {"error": "red", "warning": "yellow", "note": "dim"}
 As_json = Annotated[bool, typer.Option("--json", help="For a script: the same as JSON.")]
 
 
+def _version(asked: bool) -> bool:
+    if asked:
+        print(f"posbook {metadata.version('posbook')}")
+        raise typer.Exit()
+    return asked
+
+
 @app.callback()
-def _root() -> None:
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Which one this is.")
+    ] = False,
+) -> None:
     """Position in attention: what a model's configuration asks for, and what a function does."""
 
 
@@ -46,7 +59,10 @@ def explain(
     try:
         if length is not None and length < 1:
             raise config.Unusable(f"--length must be at least 1 token, not {length}")
-        model = config.read(_standard_input() if file == "-" else Path(file))
+        if file == "-":
+            model = config.read_text(sys.stdin.read(config.LARGEST + 1), "standard input")
+        else:
+            model = config.read(Path(file))
         if figure is not None:
             _draw(model, length, figure)
     except ValueError as error:
@@ -60,7 +76,9 @@ def explain(
 
 @app.command()
 def identify(
-    function: Annotated[str, typer.Argument(help="module:function, called as fn(x, positions).")],
+    function: Annotated[
+        str, typer.Argument(help="module:function or file.py:function, called as fn(x, positions).")
+    ],
     dim: Annotated[int, typer.Option(help="Features of a head.")],
     against: Annotated[Path | None, typer.Option("--config", help="Compare with this config.json.")] = None,
     length: Annotated[int | None, typer.Option(help="Tokens; the length to compare at.")] = None,
@@ -76,14 +94,17 @@ def identify(
                 raise config.Unusable(f"{against}: no layer of this model rotates")
             answers = [report.explain(group, length) for group in turning]
             found = min(answers, key=len)  # a function is right if it is right for some of the layers
+    except probe.Raised as error:
+        _unusable(f"{function} {error.told}; is --dim right? for other forms see posbook.practice.adapters")
     except ValueError as error:
         _unusable(error)
     if as_json:
         data = {**asdict(report), "frequencies": report.frequencies.tolist()}
+        data["compared_with"] = None if against is None else str(against)
         data["findings"] = [_finding(f) for f in found]
         print(json.dumps(data, indent=1, ensure_ascii=False))
     else:
-        _print_report(report, found)
+        _print_report(report, found, against)
     raise typer.Exit(_code(found))
 
 
@@ -94,28 +115,45 @@ def main() -> None:
 # --- in and out --------------------------------------------------------------------------------------------
 
 
-def _standard_input() -> str:
-    text = sys.stdin.read(config.LARGEST + 1)
-    return text if text.lstrip().startswith("{") else "{" + text  # text, whatever it is, and no path
-
-
 def _function(name: str) -> probe.Rotation:
-    module, _, attribute = name.partition(":")
-    if not attribute:
-        raise config.Unusable(f"{name!r} is not module:function")
+    module, _, attribute = name.rpartition(":")
+    if not (module and attribute):
+        raise config.Unusable(f"{name!r} is not module:function or file.py:function")
     sys.path.insert(0, str(Path.cwd()))
+    found: Any = _module(module)
     try:
-        found: Any = importlib.import_module(module)
         for part in attribute.split("."):
             found = getattr(found, part)
-    except (ImportError, AttributeError) as error:
+    except AttributeError as error:
         raise config.Unusable(f"{name}: {error}") from None
+    if isinstance(found, type):
+        raise config.Unusable(f"{name} is a class: name an instance of it, or a function that calls one")
     if not callable(found):
         raise config.Unusable(f"{name} is a {type(found).__name__}, no function")
     return found
 
 
-def _unusable(error: ValueError) -> None:
+def _module(name: str) -> Any:
+    try:
+        if not name.endswith(".py"):
+            return importlib.import_module(name)
+        path = Path(name).resolve()
+        sys.path.insert(0, str(path.parent))  # what lies beside the file is found as if it were run
+        # Under a name of its own, so that a torch.py of somebody's is not taken for torch.
+        spec = importlib.util.spec_from_file_location(f"_identified_{path.stem}", path)
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module
+        spec.loader.exec_module(module)
+        return module
+    except OSError as error:
+        raise config.Unusable(f"{name}: {error.strerror or error}") from None
+    except ImportError as error:
+        raise config.Unusable(f"{name}: {error}") from None
+    except (Exception, SystemExit) as error:  # other people's code may raise anything
+        raise config.Unusable(f"importing {name} raised {type(error).__name__}: {error}") from None
+
+
+def _unusable(error: ValueError | str) -> None:
     print(" ".join(str(error).split()), file=sys.stderr)
     raise typer.Exit(2) from None
 
@@ -134,6 +172,7 @@ def _as_data(model: config.Model, length: int | None) -> dict[str, Any]:
         data = asdict(group)
         theta, why = _frequencies(group, length)
         data["frequencies"] = None if theta is None else theta.tolist()
+        data["never_come_round"] = None if theta is None else group.slow(length)
         if why:
             data["no_frequencies"] = why
         groups.append(data)
@@ -202,10 +241,15 @@ def _lines(group: config.Group, length: int | None) -> Iterator[tuple[str, str]]
         yield "frequencies", why
         return
     yield "frequencies", f"{theta[0]:.6g} … {theta[-1]:.6g} radians a token, {len(theta)} pairs"
-    tokens = length or group.trained_length
-    if tokens:
-        never = int((frequencies.turns(theta, tokens) < 1).sum())
-        yield "turns", f"{never} of {len(theta)} pairs never come round in {tokens} tokens"
+    slow = group.slow(length)
+    if slow:
+        count = f"{slow['as_trained']} of {slow['pairs']} pairs"
+        within = f"in {slow['tokens']} tokens"
+        if slow["as_trained"] == slow["after_scaling"]:
+            yield "turns", f"{count} never come round {within}"
+        else:
+            scaled = f"as trained; {slow['after_scaling']} after scaling"
+            yield "turns", f"never come round {within}: {count} {scaled}"
     if group.attention_factor != 1 or group.softmax_factor != 1:
         on_scores = f", {group.softmax_factor:.6g} on the scores besides" if group.softmax_factor != 1 else ""
         yield "factors", f"{group.attention_factor:.6g} on cosines and sines{on_scores}"
@@ -226,7 +270,7 @@ def _ranges(layers: tuple[int, ...]) -> str:
     return ", ".join(str(a) if a == b else f"{a}–{b}" for a, b in runs)
 
 
-def _print_report(report: probe.Report, found: tuple[Finding, ...]) -> None:
+def _print_report(report: probe.Report, found: tuple[Finding, ...], against: Path | None) -> None:
     console = Console(highlight=False)
     turn = {1: "anticlockwise", -1: "clockwise"}[report.direction]
     console.print(f"layout       {report.layout}, {report.rotary_dim} of {report.dim} features")
@@ -237,17 +281,29 @@ def _print_report(report: probe.Report, found: tuple[Finding, ...]) -> None:
         console.print(f"amplitude    {report.amplitude:.6g}")
     if report.permutation:
         console.print("channels     come out in another order")
-    _print_findings(console, found)
+    if against is not None:
+        _print_findings(console, found, "It does what the configuration asks for.")
+        return
+    _print_findings(console, found, "")
+    console.print(
+        "Nothing was compared with a configuration: --config config.json says whether this is what the model "
+        "asks for.",
+        soft_wrap=True,
+    )
 
 
-def _print_findings(console: Console, found: tuple[Finding, ...]) -> None:
+def _print_findings(
+    console: Console, found: tuple[Finding, ...], clean: str = "Nothing found that a reader would get wrong."
+) -> None:
     for finding in found:
         colour = COLOURS[finding.severity]
         console.print(
-            f"[{colour}]{finding.code} {finding.severity}[/]  {escape(finding.message)}", soft_wrap=True
+            f"[{colour}]{finding.code} {finding.severity}[/]  {escape(finding.message)}  "
+            f"[dim]({finding.section.removeprefix('use/').replace('.html', '')})[/]",
+            soft_wrap=True,
         )
-    if not found:
-        console.print("Nothing found that a reader would get wrong.")
+    if not found and clean:
+        console.print(clean)
 
 
 def _draw(model: config.Model, length: int | None, path: Path) -> None:

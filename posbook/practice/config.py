@@ -123,6 +123,31 @@ class Group:
             return scaling.longrope(theta, self.long_factor if long else self.short_factor)
         return theta
 
+    def unscaled(self) -> Float64[Tensor, " pairs"] | None:
+        r"""Radians per token of each pair before any scaling: those that the model was trained with at first.
+
+        >>> Group(rope_type="linear", factor=4.0, rotary_dim=4, base=100.0).unscaled().tolist()
+        [1.0, 0.1]
+        """
+        kept = self.rope_type if self.rope_type == "proportional" else "default"
+        return replace(self, rope_type=kept, factor=1.0).frequencies()
+
+    def slow(self, length: int | None = None) -> dict[str, int] | None:
+        r"""How many pairs never come round within ``length`` tokens, as trained and after scaling.
+
+        Without ``length`` the trained length is meant. None where nothing rotates, or no length is known.
+
+        >>> llama = Group(rope_type="llama3", factor=8.0, rotary_dim=128, base=500_000.0, trained_length=8192)
+        >>> llama.slow()
+        {'tokens': 8192, 'pairs': 64, 'as_trained': 29, 'after_scaling': 32}
+        """
+        tokens = length or self.trained_length
+        if self.scheme != "rotary" or not tokens:
+            return None
+        before, after = self.unscaled(), self.frequencies(length)
+        counts = [int((frequencies.turns(theta, tokens) < 1).sum()) for theta in (before, after)]
+        return {"tokens": tokens, "pairs": len(after), "as_trained": counts[0], "after_scaling": counts[1]}
+
 
 @dataclass(frozen=True)
 class Model:
@@ -154,35 +179,55 @@ def read(source: str | Path | dict[str, Any]) -> Model:
     >>> model.findings
     ()
     """
-    return _Reader(_load(source)).model()
-
-
-def _load(source: str | Path | dict[str, Any]) -> dict[str, Any]:
     if isinstance(source, str) and not source.lstrip().startswith("{"):
         source = Path(source)
     if isinstance(source, Path):
-        try:
-            if source.stat().st_size > LARGEST:
-                raise Unusable(
-                    f"{source}: {source.stat().st_size} bytes; a configuration has less than {LARGEST}"
-                )
-            source = source.read_text("utf-8")
-        except UnicodeDecodeError:
-            raise Unusable(f"{source}: not UTF-8 text") from None
-        except OSError as error:
-            raise Unusable(f"{source}: {error.strerror}") from None
-    if isinstance(source, str):
-        if len(source) > LARGEST:
-            raise Unusable(f"{len(source)} characters; a configuration has less than {LARGEST}")
-        try:
-            source = json.loads(source, parse_constant=_no_constant)
-        except RecursionError:
-            raise Unusable("nested too deeply to be a configuration") from None
-        except ValueError as error:
-            raise Unusable(f"not JSON: {error}") from None
-    if not isinstance(source, dict):
-        raise Unusable(f"a configuration is a mapping, not {type(source).__name__}")
-    return source
+        return read_text(_text(source), str(source))
+    return _model(source if isinstance(source, dict) else _parsed(source))
+
+
+def read_text(text: str, name: str) -> Model:
+    r"""As :func:`read`, of the text of a configuration that came from ``name``; every error begins with it.
+
+    >>> read_text("", "standard input")
+    Traceback (most recent call last):
+    ...
+    posbook.practice.config.Unusable: standard input: empty, where a configuration is due
+    """
+    try:
+        return _model(_parsed(text))
+    except Unusable as error:
+        raise Unusable(f"{name}: {error}") from None
+
+
+def _model(raw: Any) -> Model:
+    if not isinstance(raw, dict):
+        raise Unusable(f"a configuration is a mapping, not {type(raw).__name__}")
+    return _Reader(raw).model()
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > LARGEST:
+            raise Unusable(f"{path}: {path.stat().st_size} bytes; a configuration has less than {LARGEST}")
+        return path.read_text("utf-8")
+    except UnicodeDecodeError:
+        raise Unusable(f"{path}: not UTF-8 text") from None
+    except OSError as error:
+        raise Unusable(f"{path}: {error.strerror}") from None
+
+
+def _parsed(text: str) -> Any:
+    if not text.strip():
+        raise Unusable("empty, where a configuration is due")
+    if len(text) > LARGEST:
+        raise Unusable(f"{len(text)} characters; a configuration has less than {LARGEST}")
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except RecursionError:
+        raise Unusable("nested too deeply to be a configuration") from None
+    except ValueError as error:
+        raise Unusable(f"not JSON: {error}") from None
 
 
 def _no_constant(name: str) -> None:

@@ -34,6 +34,23 @@ REFUSALS = (ValueError, IndexError, RuntimeError, TypeError, AssertionError)  # 
 LENGTH_COUNTS = ("dynamic", "longrope")  # scalings in which a row may turn otherwise in a longer text
 
 
+class Raised(ValueError):
+    r"""The function raised something where it should have turned x; that is the cause of this error.
+
+    ``told`` is what happened, without the name of the function.
+
+    >>> identify(lambda x: x, dim=4)
+    Traceback (most recent call last):
+    ...
+    posbook.practice.probe.Raised: fn raised TypeError when called as fn(x (4, 1, 2, 4), positions (2,)): ...
+    """
+
+    def __init__(self, error: Exception, x: Tensor, at: Tensor):
+        form = f"fn(x {tuple(x.shape)}, positions {tuple(at.shape)})"
+        self.told = f"raised {type(error).__name__} when called as {form}: {_said(error)}"
+        super().__init__(f"fn {self.told}; is dim right? for other forms see posbook.practice.adapters")
+
+
 @dataclass(frozen=True)
 class Report:
     r"""What a function does with position, as measured.
@@ -90,7 +107,8 @@ def identify(fn: Rotation, *, dim: int, longest: int = 8192) -> Report:
     much. A function that also takes positions of (batch, seq) is tried with rows of different positions, and
     the module behind an adapter is copied, cast and loaded anew.
 
-    Raises ValueError where the function returns another shape, or is no linear map of single rows.
+    Raises ValueError where the function returns another shape, or is no linear map of single rows, and
+    :class:`Raised`, a ValueError too, where the function itself raises.
 
     >>> from posbook import rotary
     >>> theta = frequencies.geometric(8, base=500.0)
@@ -175,10 +193,15 @@ def assert_matches(fn: Rotation, group: Group, *, length: int | None = None) -> 
 
 
 def _call(fn: Rotation, x: Tensor, at: Tensor) -> Tensor:
-    y = fn(x, at)
+    try:
+        y = fn(x, at)
+    except Exception as error:
+        raise Raised(error, x, at) from error
     if not isinstance(y, Tensor) or y.shape != x.shape:
         came = tuple(y.shape) if isinstance(y, Tensor) else type(y).__name__
         raise ValueError(f"fn(x, positions) must return the shape of x, {tuple(x.shape)}, not {came}")
+    if not y.is_floating_point():
+        raise ValueError(f"fn(x, positions) must return real numbers, as {x.dtype}, not {y.dtype}")
     return y
 
 
@@ -277,7 +300,9 @@ def _near(a: Tensor, b: Tensor) -> bool:
     return torch.allclose(a, b, rtol=0, atol=1e-5)
 
 
-def _said(error: Exception) -> str:
+def _said(error: BaseException) -> str:
+    if isinstance(error, Raised) and error.__cause__:
+        error = error.__cause__
     return " ".join(str(error).split())[:160] or type(error).__name__
 
 
@@ -554,6 +579,9 @@ def _mistake(measured: Tensor, expected: Tensor, group: Group, length: int | Non
     for name, theta in _mistakes(group, length):
         if _same(measured, theta):
             return name
+    more = _scaling(expected / measured)
+    if more and group.rope_type == "default":
+        return f"the function applies a scaling that the configuration lacks: {more}"
     base = _base(measured)
     if base is not None and abs(base / group.base - 1) > 1e-4:
         return f"base {base:.6g}, and {group.base:.10g} is asked for"
@@ -563,6 +591,28 @@ def _mistake(measured: Tensor, expected: Tensor, group: Group, length: int | Non
     return (
         f"pair {worst} turns by {measured[worst]:.6g} a token, {expected[worst]:.6g} is asked for; "
         f"{agree} of {len(expected)} pairs agree"
+    )
+
+
+def _scaling(slower: Tensor) -> str:
+    """The scaling that makes pairs so many times slower; empty if none does.
+
+    The fast ones are kept, two slow ones at least are divided by one factor, those between by less.
+    """
+    factor = slower[-1].item()
+    divided, kept = (slower / factor - 1).abs() < SAME, (slower - 1).abs() < SAME
+    slow, fast = int(divided.sum()), int(kept.sum())
+    if slow < 2 or factor < 1 + 1e-3:
+        return ""
+    if slow == len(slower):
+        return f"all {slow} pairs are divided by {factor:.6g}, as in interpolation"
+    between = slower[fast:-slow]
+    if not fast or not kept[:fast].all() or not divided[-slow:].all() or (between > factor).any():
+        return ""
+    blended = f", {len(between)} blended" if len(between) else ""
+    return (
+        f"{fast} of {len(slower)} pairs are kept{blended} and the {slow} slowest divided by {factor:.6g}, as "
+        "by llama3 or yarn"
     )
 
 

@@ -161,6 +161,33 @@ def test_bad_input_is_one_clear_line(arguments, why, capsys):
     assert re.search(why, said[0])
 
 
+@pytest.mark.parametrize("device", ["tpu", "cuda", "mps"])
+def test_a_device_is_refused_before_a_run_starts_and_as_the_run_would(device, tmp_path, monkeypatch, capsys):
+    if device != "tpu" and getattr(torch, device).is_available():
+        pytest.skip("there is one here")
+    monkeypatch.setattr(laboratory, "perform_all", lambda *_, **__: pytest.fail("a run was started"))
+    arguments = ["word_order", "--steps", "1", "--device", device, "--folder", str(tmp_path)]
+    assert command.main(arguments) == 2
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    with pytest.raises(ValueError, match="device") as caught:
+        training.launch(device)
+    assert line == f"posbook.experiments: {caught.value}"
+
+
+def test_help_says_where_finished_runs_are_kept(capsys):
+    with pytest.raises(SystemExit):
+        command.main(["--help"])
+    assert f"kept ({laboratory.FOLDER})" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    "values, told", [([0.5], "0.5000  (1 seed)"), ([0.5, 0.25], "(0.2500 to 0.5000, 2 seeds)")]
+)
+def test_the_spread_is_told_where_there_is_one(values, told, monkeypatch):
+    monkeypatch.setattr(laboratory, "table", lambda *_: {"rope": {"accuracy": values}})
+    assert command._lines("word_order", [], compare=False)[-1].endswith(told)
+
+
 def test_a_damaged_run_is_refused_by_its_name(tmp_path, capsys):
     path = laboratory.Run("word_order", "none", 0, 3).path(tmp_path)
     path.parent.mkdir(parents=True)

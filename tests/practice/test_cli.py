@@ -1,8 +1,10 @@
 r"""The command tells a person and a script the same, and ends with a code that says how bad it is."""
 
 import json
+import math
 import subprocess
 import sys
+from importlib import metadata
 
 import pytest
 import torch
@@ -50,6 +52,11 @@ def test_a_finding_that_is_an_error_ends_with_1_and_is_told(run, file):
     assert result.exit_code == 1
     assert "D1 error" in result.output
     assert "readers disagree" in result.output
+    assert "(porting#two-spellings)" in result.output
+
+
+def test_the_version_is_that_of_the_package(run):
+    assert run("--version").stdout.split() == ["posbook", metadata.version("posbook")]
 
 
 @pytest.mark.parametrize(
@@ -82,6 +89,60 @@ def test_json_holds_what_reading_the_file_gives(run, file):
 def test_standard_input_is_read(run):
     assert run("explain", "-", input=json.dumps(LLAMA)).exit_code == 0
     assert run("explain", "-", input="/etc/passwd").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("", "empty, where a configuration is due"),
+        ("  \n", "empty, where a configuration is due"),
+        ("model_type: llama", "not JSON: "),
+        ("[1]", "a configuration is a mapping, not list"),
+        ('{"model_type": "llama"}', "no head_dim, and no hidden_size"),
+        ('{"rope_theta": NaN}', "not JSON: NaN is no number"),
+    ],
+)
+def test_an_error_begins_with_the_name_of_the_file(run, tmp_path, text, words):
+    path = tmp_path / "config.json"
+    path.write_text(text, "utf-8")
+    assert run("explain", path).stderr.startswith(f"{path}: {words}")
+    assert run("explain", "-", input=text).stderr.startswith(f"standard input: {words}")
+
+
+LLAMA31 = {
+    "hidden_size": 4096,
+    "num_attention_heads": 32,
+    "rope_theta": 5e5,
+    "max_position_embeddings": 131_072,
+    "rope_scaling": {
+        "rope_type": "llama3",
+        "factor": 8.0,
+        "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 8192,
+    },
+}
+
+
+def test_slow_pairs_are_counted_as_trained_and_after_scaling(run, file):
+    path = file(**LLAMA31)
+    waves = [2 * math.pi * 5e5 ** (i / 64) for i in range(64)]
+    trained = sum(wave > 8192 for wave in waves)
+    by_hand = []
+    for wave in waves:  # Llama 3's rule, written again
+        share = min(max((8192 / wave - 1) / 3, 0), 1)
+        by_hand.append(8192 * (share / wave + (1 - share) / wave / 8) < 1)
+    expected = {"tokens": 8192, "pairs": 64, "as_trained": trained, "after_scaling": sum(by_hand)}
+    assert json.loads(run("explain", path, "--json").stdout)["groups"][0]["never_come_round"] == expected
+    told = f"in 8192 tokens: {trained} of 64 pairs as trained; {sum(by_hand)} after scaling"
+    assert told in " ".join(run("explain", path).stdout.split())
+    assert trained < sum(by_hand)
+
+
+def test_slow_pairs_without_a_scaling_are_counted_once(run, file):
+    told = run("explain", file()).stdout
+    assert "9 of 32 pairs never come round in 4096 tokens" in told
+    assert "after scaling" not in told
 
 
 def test_the_figure_is_drawn(run, file, tmp_path):

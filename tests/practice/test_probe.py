@@ -116,6 +116,31 @@ def test_a_mistake_in_the_frequencies_is_named(theta, against, words):
     assert words in mistaken(found, "R4"), "\n".join(map(str, found))
 
 
+@pytest.mark.parametrize(
+    "theta, words",
+    [
+        (PLAIN / 4, "all 32 pairs are divided by 4, as in interpolation"),
+        (
+            scaling.llama3(PLAIN, 8, 1024),
+            "13 of 32 pairs are kept, 5 blended and the 14 slowest divided by 8",
+        ),
+        (by_yarn(), "slowest divided by 8, as by llama3 or yarn"),
+        (torch.cat((PLAIN[:20], PLAIN[20:] / 8)), "20 of 32 pairs are kept and the 12 slowest divided by 8"),
+    ],
+)
+def test_a_scaling_that_the_configuration_lost_is_named(theta, words):
+    found = mistaken(probe.identify(turning(theta), dim=DIM).explain(group()), "R4")
+    assert "the function applies a scaling that the configuration lacks: " in found
+    assert words in found
+
+
+@pytest.mark.parametrize("theta", [torch.cat((PLAIN[:20], PLAIN[20:] * 8)), PLAIN**1.1, PLAIN / 8 + PLAIN**2])
+def test_what_slows_no_pairs_by_one_factor_is_no_scaling(theta):
+    found = mistaken(probe.identify(turning(theta), dim=DIM).explain(group()), "R4")
+    assert found
+    assert "lacks" not in found
+
+
 def banded(low, high, inverted=False):
     """Llama 3's bands, written again so that mistakes can be made in them."""
     turns = 1024 * PLAIN / (2 * math.pi)
@@ -533,6 +558,7 @@ def test_a_right_function_matches_and_a_wrong_one_does_not():
     [
         (lambda x, at: x[..., :2], r"shape of x, \(64, 1, 2, 64\), not \(64, 1, 2, 2\)"),
         (lambda x, at: None, "not NoneType"),
+        (lambda x, at: x.long(), "real numbers, as torch.float32, not torch.int64"),
         (lambda x, at: x + 1, "adds something"),
         (lambda x, at: x * math.nan, "NaN or infinity"),
     ],
