@@ -8,7 +8,7 @@
 #   make serve    rebuild and reload while you write
 #   make cards    the questions of the book as an Anki deck and as CSV, in build/cards/
 #   make figures  run each gallery script alone, as a reader would; figures in build/figures/
-#   make experiments  train the small models of the book anew (70 minutes of two cores), compare with the record
+#   make experiments  train the small models of the book anew (an hour of one core), compare
 #   make bench    time the rotation beside other libraries, on a quiet machine
 #   make merit    Lighthouse's scores and the size of the book, for its colophon; needs Chromium, Node, the network
 #   make links    ask for every address outside the book; needs the network
