@@ -6,8 +6,6 @@ A trained rotary model at four times its length, with one pair at a time kept to
 one pair at a time let out of them. Nothing is trained anew.
 """
 
-import statistics
-
 import matplotlib.pyplot as plt
 
 from posbook import figures
@@ -24,11 +22,7 @@ found = {width: records.runs(record, f"width-{width}") for width in (16, 32)}
 
 
 def middle(width, what):
-    """The median over the seeds of a number, or of each entry of a list."""
-    values = [run[what] for run in found[width]]
-    if isinstance(values[0], list):
-        return [statistics.median(column) for column in zip(*values, strict=True)]
-    return statistics.median(values)
+    return records.middle(found[width], what)
 
 
 # %%
@@ -40,13 +34,10 @@ for ax, (width, runs) in zip(panels, found.items(), strict=True):
     turns = runs[0]["turns"]
     guilty = next(pair for pair, made in enumerate(turns) if made < 1)
     ax.axvspan(guilty - 0.45, guilty + 0.45, color=figures.colour("panel"), zorder=0)
-    for what, role, marker, label in (
-        ("one_kept", "good", "o", "only this pair kept in range"),
-        ("one_let_out", "warn", "s", "only this pair let out of range"),
-    ):
+    for what, role, marker in (("one_kept", "good", "o"), ("one_let_out", "warn", "s")):
         for run in runs:
             ax.plot(run[what], marker, color=figures.colour(role), markersize=5, alpha=0.55)
-        ax.plot(middle(width, what), color=figures.colour(role), linewidth=1.4, label=label)
+        ax.plot(middle(width, what), color=figures.colour(role), linewidth=1.4)
     for what, label, side, off in (
         ("none_kept", "as it is, at four times the length", "bottom", 0.14),
         ("at_length", "at the trained length", "top", -0.05),

@@ -6,8 +6,6 @@ From the stream of a trained model, before its first block and after each, a sma
 token stands. The model without an encoding knows it in the middle, and forgets it in the end.
 """
 
-import statistics
-
 import matplotlib.pyplot as plt
 
 from posbook import figures
@@ -33,8 +31,7 @@ guessing = found["none"][0]["guessing"]
 
 
 def middle(name, what):
-    """The median over the seeds, at each depth."""
-    return [statistics.median(column) for column in zip(*(run[what] for run in found[name]), strict=True)]
+    return records.middle(found[name], what)
 
 
 # %%

@@ -14,6 +14,7 @@ import io
 import json
 import os
 import platform
+import statistics
 import tokenize
 from importlib import resources
 from importlib.metadata import version
@@ -46,6 +47,18 @@ def runs(record: dict, variant: str) -> list[dict]:
     if not found:
         raise ValueError(f"no run of {variant!r} is in this record")
     return found
+
+
+def middle(runs: list[dict], what: str) -> float | list[float]:
+    r"""The median over the seeds of a number, or of each entry where it is a list.
+
+    >>> middle([{"x": [1.0, 5.0]}, {"x": [2.0, 7.0]}, {"x": [9.0, 6.0]}], "x")
+    [2.0, 6.0]
+    """
+    values = [run[what] for run in runs]
+    if isinstance(values[0], list):
+        return [statistics.median(column) for column in zip(*values, strict=True)]
+    return statistics.median(values)
 
 
 def fingerprint(modules: tuple[str, ...], settings: dict) -> str:

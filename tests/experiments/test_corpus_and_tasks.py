@@ -1,6 +1,7 @@
 r"""What the models are trained on and asked."""
 
 import hashlib
+import math
 
 import pytest
 import torch
@@ -103,7 +104,5 @@ def test_a_context_that_is_too_short_or_too_long_is_refused():
 def test_letters_are_counted_as_a_book_keeper_would(monkeypatch):
     monkeypatch.setattr(corpus, "training", lambda: "abab" * 50)
     monkeypatch.setattr(corpus, "evaluation", lambda: "ab" * 50)
-    import math
-
     assert language.counted(1, smoothing=1e-9) == pytest.approx(math.log(2), rel=1e-6)
     assert language.counted(2, smoothing=1e-9) == pytest.approx(0, abs=1e-6)
