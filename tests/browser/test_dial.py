@@ -485,19 +485,6 @@ class TestItsAddress:
 
 AT = "([x, y]) => document.elementFromPoint(x, y).closest('[role=slider]')?.dataset.is"
 
-OVERFLOWS = """el => {
-  const card = el.querySelector('.moving').getBoundingClientRect(), faults = [];
-  for (const part of el.querySelectorAll('button, input, output, label, p, span, b, small, svg')) {
-    const box = part.getBoundingClientRect();
-    if (!box.width || !part.closest('.moving')) continue;
-    const name = `${part.tagName} ${part.textContent.trim().slice(0, 30)}`;
-    if (box.left < card.left - 1 || box.right > card.right + 1) faults.push(`${name} sticks out`);
-    if (part.scrollWidth > part.clientWidth + 1 && getComputedStyle(part).display !== 'inline' &&
-        !['INPUT', 'svg'].includes(part.tagName)) faults.push(`${name} is wider than its place`);
-  }
-  return faults;
-}"""
-
 
 class TestItsLook:
     pytestmark = needs_the_book
@@ -512,7 +499,7 @@ class TestItsLook:
         ):
             with show(path, fragment, width=width) as dial:
                 none(views.sideways_faults(dial.page))
-                none(dial.element.evaluate(OVERFLOWS))
+                none(dial.element.evaluate(views.OVERFLOWS))
 
     @pytest.mark.parametrize("width", [360, 390])
     @pytest.mark.parametrize("view, handles", [("one", ["query", "key", "both"]), ("all", ["offset"])])

@@ -431,18 +431,6 @@ class TestItsAddress:
             assert explorer.page.evaluate("location.hash") == "#exercises"
 
 
-OVERFLOWS = """el => {
-  const card = el.querySelector('.moving').getBoundingClientRect(), faults = [];
-  for (const part of el.querySelectorAll('button, input, select, output, label, p, span, b, small, svg')) {
-    const box = part.getBoundingClientRect();
-    if (!box.width || !part.closest('.moving')) continue;
-    const name = `${part.tagName} ${part.textContent.trim().slice(0, 30)}`;
-    if (box.left < card.left - 1 || box.right > card.right + 1) faults.push(`${name} sticks out`);
-    if (part.scrollWidth > part.clientWidth + 1 && getComputedStyle(part).display !== 'inline' &&
-        !['INPUT', 'SELECT', 'svg'].includes(part.tagName)) faults.push(`${name} is wider than its place`);
-  }
-  return faults;
-}"""
 WIDE = "#explorer&base=100000000&dim=512&trained=4194304&wanted=16777216&method=dynamic&pair=255"
 
 
@@ -454,7 +442,7 @@ class TestItsLook:
         for fragment in ("", WIDE, "#explorer&model=qwen3-next-80b&base=10000000&dim=64&trained=262144"):
             with show(fragment, width=width) as explorer:
                 none(views.sideways_faults(explorer.page))
-                none(explorer.element.evaluate(OVERFLOWS))
+                none(explorer.element.evaluate(views.OVERFLOWS))
 
     @pytest.mark.parametrize("width", [360, 390])
     def test_gives_a_finger_44_pixels(self, width, show):

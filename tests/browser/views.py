@@ -18,6 +18,19 @@ HOW_TO_GET_ONE = (
     "no browser: apt-get install chromium, or name one in CHROMIUM "
     "(python -m playwright install chromium fetches one)"
 )
+# What sticks out of a figure that moves, or is wider than its place in it.
+OVERFLOWS = """el => {
+  const card = el.querySelector('.moving').getBoundingClientRect(), faults = [];
+  for (const part of el.querySelectorAll('button, input, select, output, label, p, span, b, small, svg')) {
+    const box = part.getBoundingClientRect();
+    if (!box.width || !part.closest('.moving')) continue;
+    const name = `${part.tagName} ${part.textContent.trim().slice(0, 30)}`;
+    if (box.left < card.left - 1 || box.right > card.right + 1) faults.push(`${name} sticks out`);
+    if (part.scrollWidth > part.clientWidth + 1 && getComputedStyle(part).display !== 'inline' &&
+        !['INPUT', 'SELECT', 'svg'].includes(part.tagName)) faults.push(`${name} is wider than its place`);
+  }
+  return faults;
+}"""
 HEIGHTS = {1280: 900, 390: 844, 360: 740}
 
 
