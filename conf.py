@@ -46,6 +46,7 @@ extensions = [
     "described",
     "ranked",
     "reader",
+    "results",
 ]
 # The notebooks that sphinx-gallery writes are for download; myst-nb must not take them for pages.
 exclude_patterns = ["_*", "gallery/**/*.ipynb", "gallery/**/*.py", "**/README.md"]
@@ -168,6 +169,7 @@ epub_copyright = f"{copyright}. Text and figures: CC BY 4.0. Code: MIT licence."
 epub_identifier = epub_uid = "posbook-5a0b8c5e-4f0f-4d0e-9a7b-6f3d1c2b7e90"
 epub_tocscope = "includehidden"
 epub_tocdup = False
+epub_cover = ("_static/cover.png", "cover.html")  # docs/_ext/cover.py draws it
 epub_css_files = ["reader.css"]
 epub_show_urls = "no"  # links are links; a footnote for each would drown the text
 epub_tocdepth = 2
@@ -185,6 +187,7 @@ html_show_sourcelink = False
 html_search_scorer = str(ROOT / "docs" / "_ext" / "scorer.js")
 html_show_search_summary = False  # summaries are fetched, which a browser refuses on file://
 html_baseurl = ADDRESS
+html_domain_indices = ["py-modindex"]  # sphinx-proof's lists labels; docs/proved.md lists names
 html_theme_options = {
     "top_of_page_buttons": [],
     "light_css_variables": {

@@ -17,7 +17,6 @@ from sphinx import addnodes
 LONGEST = 300
 GENERATED = {  # pages that no source file opens
     "genindex": "Every function, class and module of the package, by name.",
-    "prf-prf": "Every theorem, proposition, lemma and corollary of the book, by label.",
     "py-modindex": "Every module of the package, by name.",
     "search": "Search the book; this works without a network, too.",
 }

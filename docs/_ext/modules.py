@@ -66,7 +66,7 @@ def outdated(app, env, added, changed, removed):
 
 
 def adopt(app, doctree):
-    """eval-rst makes its nodes in a document of its own, which knows all of Sphinx: 5 MB with every page saved."""
+    """eval-rst makes nodes in a document of its own that knows all of Sphinx: 5 MB more a saved page."""
     for node in doctree.findall():
         node.document = doctree
 

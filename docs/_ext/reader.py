@@ -7,6 +7,7 @@ walkthrough.py), and of the stylesheets only those of a book are kept.
 import re
 from pathlib import Path
 
+import cover
 from docutils import nodes
 from sphinx.builders.epub3 import Epub3Builder
 
@@ -20,6 +21,9 @@ class Reader(Epub3Builder):
         for file in Path(self.outdir, "_static").rglob("*"):
             if file.is_file() and file.name not in STYLES:
                 file.unlink()
+        cover.draw(
+            Path(self.outdir, self.config.epub_cover[0]), self.config.epub_title, self.config.epub_author
+        )
         super().handle_finish()
 
     def prepare_writing(self, docnames):
@@ -31,6 +35,9 @@ class Reader(Epub3Builder):
         super().build_content()
         manifest = Path(self.outdir, "content.opf")
         items = ITEM.sub(self.with_maths, manifest.read_text(encoding="utf-8"))
+        # Sphinx names the cover as EPUB 2 did.
+        picture = f'href="{self.config.epub_cover[0]}"'
+        items = items.replace(picture, f'{picture} properties="cover-image"')
         manifest.write_text(items, encoding="utf-8")
 
     def with_maths(self, item):

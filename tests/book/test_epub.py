@@ -68,6 +68,12 @@ def test_has_every_page_of_the_book(epub):
     )
 
 
+def test_shows_a_cover_on_the_shelf(epub):
+    covers = [item for item in epub.items().values() if "cover-image" in item.get("properties", "")]
+    assert len(covers) == 1
+    assert epub.files[covers[0].get("href")].startswith(b"\x89PNG")
+
+
 def test_names_nothing_that_is_not_inside_it_and_loads_nothing_from_the_network(epub):
     ids = {name: {e.get("id") for e in page.iter() if e.get("id")} for name, page in epub.pages.items()}
     faults = []

@@ -1,0 +1,96 @@
+r"""All that the book proves, by name.
+
+    ```{results}
+    ```
+
+lists the theorems, propositions, lemmas and corollaries under their parts and chapters, in the order of the
+book. Names and numbers come from where they stand, so that the list is never behind.
+"""
+
+from described import parts
+from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
+from sphinx.util.nodes import make_refnode
+
+COUNTED = "theorem"  # conf.py counts all that is proved as theorems
+
+
+class results(nodes.General, nodes.Element):
+    """Where the list goes; filled when every page has been read and every theorem has its number."""
+
+
+class Results(SphinxDirective):
+    def run(self):
+        self.env.metadata[self.env.docname]["results"] = True
+        return [results()]
+
+
+def collect(app, doctree):
+    """Note the names of a page's theorems; a name may hold a formula."""
+    found = [
+        (node["label"], node["realtype"], [child.deepcopy() for child in node[0].children])
+        for node in doctree.findall(nodes.Element)
+        if node.get("countertype") == COUNTED
+    ]
+    names(app.env)[app.env.docname] = found
+
+
+def names(env):
+    if not hasattr(env, "posbook_results"):
+        env.posbook_results = {}
+    return env.posbook_results
+
+
+def purge(app, env, docname):
+    names(env).pop(docname, None)
+
+
+def merge(app, env, docnames, other):
+    names(env).update({name: names(other)[name] for name in docnames if name in names(other)})
+
+
+def outdated(app, env, added, changed, removed):
+    """The list is made again whenever any page is."""
+    if not (added or changed or removed):
+        return []
+    return [name for name in env.all_docs if env.metadata[name].get("results") and name not in removed]
+
+
+def fill(app, doctree, docname):
+    for place in list(doctree.findall(results)):
+        place.replace_self(listed(app, docname))
+
+
+def listed(app, docname):
+    env, shown = app.env, []
+    for caption, documents in parts(env, app.config.root_doc):
+        chapters = [name for name in documents if names(env).get(name)]
+        if not chapters:
+            continue
+        shown.append(nodes.rubric(text=caption))
+        for chapter in chapters:
+            title = nodes.strong(text=env.titles[chapter].astext())
+            link = make_refnode(app.builder, docname, chapter, None, title)
+            lines = [line(app, docname, chapter, *entry) for entry in names(env)[chapter]]
+            shown += [nodes.paragraph("", "", link), nodes.bullet_list("", *lines, classes=["results"])]
+    return shown
+
+
+def line(app, docname, chapter, label, kind, name):
+    number = ".".join(map(str, app.env.toc_fignumbers[chapter][COUNTED][label]))
+    text = nodes.inline("", f"{kind.title()} {number}", classes=["verdict"])
+    link = make_refnode(
+        app.builder, docname, chapter, label, [text, nodes.Text(" "), *(child.deepcopy() for child in name)]
+    )
+    return nodes.list_item("", nodes.paragraph("", "", link))
+
+
+def setup(app):
+    app.add_node(results)
+    app.add_directive("results", Results)
+    app.connect("doctree-read", collect)
+    app.connect("env-purge-doc", purge)
+    app.connect("env-merge-info", merge)
+    app.connect("env-get-outdated", outdated)
+    app.connect("doctree-resolved", fill)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
