@@ -244,16 +244,14 @@ def _output(translator) -> str:
 
 
 class KeepTogether(SphinxPostTransform):
-    """Tie a short formula to the comma behind it and the bracket before it: browsers break the line there."""
+    """Tie a formula to the comma behind it and the bracket before it: browsers break the line there."""
 
     default_priority = 900  # when the text is final
     formats = ("html",)
 
     def run(self, **kwargs) -> None:
         for node in list(self.document.findall(nodes.math)):
-            # KaTeX lets a formula break between its bases; one of several must stay free to.
-            if formula(node, self.config.katex_macros).count('class="katex-base"') == 1:
-                self._tie(node)
+            self._tie(node)
 
     def _tie(self, node: nodes.math) -> None:
         parent, at = node.parent, node.parent.index(node)
