@@ -260,9 +260,9 @@ class KeepTogether(SphinxPostTransform):
         closing = re.match(r"\S*", after.astext()).group() if isinstance(after, nodes.Text) else ""
         if not opening and not closing:
             return
-        tied = nodes.inline(
-            "", "", nodes.Text(opening), node.deepcopy(), nodes.Text(closing), classes=["tied"]
-        )
+        inner = node.deepcopy()
+        inner["tied"] = True
+        tied = nodes.inline("", "", nodes.Text(opening), inner, nodes.Text(closing), classes=["tied"])
         parent[at] = tied
         if closing:
             parent[at + 1] = nodes.Text(after.astext()[len(closing) :])
@@ -272,7 +272,11 @@ class KeepTogether(SphinxPostTransform):
 
 def visit_math(self, node: nodes.math) -> None:
     self.body.append(self.starttag(node, "span", "", CLASS="math notranslate nohighlight"))
-    self.body.append(formula(node, self.config.katex_macros, _output(self)) + "</span>")
+    drawn = formula(node, self.config.katex_macros, _output(self))
+    if node.get("tied"):
+        # Where no line breaks, a long formula still has to, between its parts.
+        drawn = drawn.replace('</span><span class="katex-base">', '</span><wbr><span class="katex-base">')
+    self.body.append(drawn + "</span>")
     raise nodes.SkipNode
 
 
