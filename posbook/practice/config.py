@@ -46,11 +46,11 @@ class Group:
     r"""Layers that do the same with position.
 
     ``layers`` are their numbers, from 0; empty where the file does not say how many layers there are.
+    ``window`` is how many tokens a query of theirs sees, where the file says that they slide one.
     ``kinds`` are the file's names for them, such as ``"sliding_attention"``. ``scheme`` is ``"rotary"``,
     ``"alibi"``, ``"learned"``, ``"t5"`` or ``"none"``. The rest is about rotation: ``layout`` is
     ``"halves"``, ``"interleaved"`` or ``"unknown"``, ``rotary_dim`` of ``head_dim`` features turn,
-    ``attention_factor`` multiplies cosines and sines, ``softmax_factor`` the scores besides. ``window`` is
-    how many tokens a query of these layers sees, where the file says that they slide one.
+    ``attention_factor`` multiplies cosines and sines, ``softmax_factor`` the scores besides.
 
     >>> Group(scheme="none").frequencies() is None
     True
