@@ -28,17 +28,6 @@ FINGER = 44  # px
 # --- what it computes ---------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def mathematics(browser):
-    """A page with the explorer's functions and without an explorer."""
-    page = browser.new_page()
-    page.set_content("<!doctype html><title>Functions</title>")
-    for script in SCRIPTS:
-        page.add_script_tag(content=script.read_text(encoding="utf-8"))
-    yield page
-    page.close()
-
-
 def settings(count, seed=0):
     """Settings with their model, or without: some models have the method that is asked for, some another."""
     draw = np.random.default_rng(seed)
