@@ -6,7 +6,6 @@ line that says why.
 
 import importlib
 import importlib.util
-import itertools
 import json
 import sys
 from collections.abc import Iterator
@@ -22,7 +21,7 @@ from rich.table import Table
 
 from posbook import frequencies
 from posbook.practice import config, probe
-from posbook.practice.findings import Finding
+from posbook.practice.findings import Finding, ranges
 
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None
@@ -211,7 +210,7 @@ def _print_model(model: config.Model, length: int | None) -> None:
 def _lines(group: config.Group, length: int | None) -> Iterator[tuple[str, str]]:
     """What is told of a group: name and text, line by line."""
     kinds = f" ({', '.join(group.kinds)})" if group.kinds else ""
-    yield "layers", (_ranges(group.layers) or "not numbered") + kinds
+    yield "layers", (ranges(group.layers) or "not numbered") + kinds
     match group.scheme:
         case "none":
             yield "position", "none: these layers do not rotate"
@@ -255,27 +254,13 @@ def _lines(group: config.Group, length: int | None) -> Iterator[tuple[str, str]]
         yield "factors", f"{group.attention_factor:.6g} on cosines and sines{on_scores}"
 
 
-def _ranges(layers: tuple[int, ...]) -> str:
-    """0–2, 4–6, 8 …; long rows of single layers by their step."""
-    if len(layers) > 2:
-        step = layers[1] - layers[0]
-        if step > 1 and all(b - a == step for a, b in itertools.pairwise(layers)):
-            return f"{layers[0]}, {layers[1]} … {layers[-1]}"
-    runs: list[list[int]] = []
-    for layer in layers:
-        if runs and runs[-1][1] == layer - 1:
-            runs[-1][1] = layer
-        else:
-            runs.append([layer, layer])
-    return ", ".join(str(a) if a == b else f"{a}–{b}" for a, b in runs)
-
-
 def _print_report(report: probe.Report, found: tuple[Finding, ...], against: Path | None) -> None:
     console = Console(highlight=False)
     turn = {1: "anticlockwise", -1: "clockwise"}[report.direction]
     console.print(f"layout       {report.layout}, {report.rotary_dim} of {report.dim} features")
     if report.layout != "none":
         theta = report.frequencies
+        console.print(f"features     {ranges(report.features)} turn")
         console.print(f"direction    {turn}")
         console.print(f"frequencies  {theta[0]:.6g} … {theta[-1]:.6g}, {len(theta)} pairs")
         console.print(f"amplitude    {report.amplitude:.6g}")

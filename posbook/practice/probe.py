@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from posbook import frequencies, scaling
 from posbook.practice import adapters
 from posbook.practice.config import Group
-from posbook.practice.findings import Finding
+from posbook.practice.findings import Finding, ranges
 
 Rotation = Callable[[Tensor, Tensor], Tensor]
 
@@ -56,13 +56,13 @@ class Report:
     r"""What a function does with position, as measured.
 
     ``frequencies`` are (pairs,), in the order of the layout's pairs, in radians per token, never negative;
-    ``direction`` is 1 for anticlockwise and -1 for clockwise. ``permutation`` says where each channel goes at
-    position 0; None where it stays. ``layout`` is ``"halves"``, ``"interleaved"``, ``"none"`` where nothing
-    turns, or ``"unknown"``.
+    ``features`` are the channels that turn; ``direction`` is 1 for anticlockwise and -1 for clockwise.
+    ``permutation`` says where each channel goes at position 0; None where it stays. ``layout`` is
+    ``"halves"``, ``"interleaved"``, ``"none"`` where nothing turns, or ``"unknown"``.
 
     >>> report = identify(lambda x, at: x, dim=4)
-    >>> report.layout, report.rotary_dim
-    ('none', 0)
+    >>> report.layout, report.rotary_dim, report.features
+    ('none', 0, ())
     >>> print(*report.findings)
     R7 warning: nothing varies with the position
     """
@@ -71,11 +71,27 @@ class Report:
     layout: str
     direction: int
     rotary_dim: int
+    features: tuple[int, ...]
     frequencies: Float[Tensor, " pairs"]
     amplitude: float
     offset: float
     permutation: tuple[int, ...] | None
     findings: tuple[Finding, ...]
+
+    @property
+    def begins(self) -> int:
+        r"""The first channel of the part that turns, which is ``rotary_dim`` wide.
+
+        >>> from posbook import rotary
+        >>> def last(x, at):
+        ...     angles = frequencies.angles(at, frequencies.geometric(4))
+        ...     return torch.cat((x[..., :4], rotary.rotate(x[..., 4:], angles, layout="halves")), dim=-1)
+        >>> report = identify(last, dim=8)
+        >>> report.begins, report.features
+        (4, (4, 5, 6, 7))
+        """
+        # Where the fastest pairs stand still, halves begin before the first channel that turns.
+        return min(self.features[0], self.dim - self.rotary_dim) if self.features else 0
 
     def explain(self, against: Group, length: int | None = None) -> tuple[Finding, ...]:
         r"""What differs from what a configuration asks for, and the mistake that would make it so.
@@ -151,14 +167,18 @@ def identify(fn: Rotation, *, dim: int, longest: int = 8192) -> Report:
         layout,
         direction,
         width,
+        tuple(sorted(feature for pair in pairs for feature in pair)),
         torch.tensor([abs(angle) for angle in angles], dtype=torch.float64),
         round(amplitudes[len(amplitudes) // 2], 7),
         offset,
         permutation,
         (),
     )
-    if layout in ("halves", "interleaved") and (first.diagonal()[width:] != 1).any():
-        found.append(Finding("R6", "error", f"features from {width} on do not turn, and come out changed"))
+    if layout in ("halves", "interleaved"):
+        begins = report.begins
+        rest = [i for i in range(dim) if not begins <= i < begins + width]
+        if (first.diagonal()[rest] != 1).any():
+            found.append(Finding("R6", "error", f"features {ranges(rest)} do not turn, and come out changed"))
     found += _behaviour(fn, report, longest, unused)
     return replace(report, findings=tuple(found))
 
@@ -410,7 +430,9 @@ def _evenness(y: Tensor, report: Report) -> Iterator[Finding]:
     if report.permutation:
         y = y[:, list(report.permutation)]
     cut = (2, -1) if report.layout == "halves" else (-1, 2)
-    a, b = y[:, : report.rotary_dim].unflatten(1, cut).unbind(1 if report.layout == "halves" else 2)
+    begins = report.begins
+    part = y[:, begins : begins + report.rotary_dim].unflatten(1, cut)
+    a, b = part.unbind(1 if report.layout == "halves" else 2)
     phase = torch.atan2(b, a)
     turns = (phase.diff(dim=0) - (phase[1] - phase[0]) + math.pi) % (2 * math.pi) - math.pi
     # Twice what float32 rounds of an angle, and of a cosine.
@@ -551,11 +573,33 @@ def _compare(report: Report, group: Group, length: int | None) -> list[Finding]:
     turning = 2 * len(measured)
     if turning != width:
         found.append(Finding("R6", "error", f"{turning} features turn, {width} of {group.head_dim} should"))
-    elif not _same(measured, expected):
+    else:
+        found += _place(report, group)
+    if turning == width and not _same(measured, expected):
         found.append(Finding("R4", "error", _mistake(measured, expected, group, length)))
     if abs(report.amplitude / group.attention_factor - 1) > SAME:
         found.append(Finding("R5", "error", _amplitude(report.amplitude, group)))
     return found
+
+
+def _place(report: Report, group: Group) -> Iterator[Finding]:
+    """Whether those features turn that should, where their number is right."""
+    if report.layout == "unknown":
+        return
+    begins = report.dim - group.rotary_dim if group.part == "last" else 0
+    pairs = torch.arange(len(report.frequencies))
+    if report.layout == "halves":
+        a, apart = pairs, group.rotary_dim // 2
+    else:
+        a, apart = 2 * pairs, 1
+    due = sorted((begins + torch.cat((a, a + apart))).tolist())
+    if due == list(report.features):
+        return
+    turned, due = ranges(report.features), ranges(due)
+    if group.layout == "unknown":
+        yield Finding("R6", "warning", f"features {turned} turn; in most models {due} would")
+    else:
+        yield Finding("R6", "error", f"features {turned} turn, {due} should")
 
 
 def _same(measured: Tensor, expected: Tensor) -> bool:

@@ -59,6 +59,8 @@ def test_layout_direction_width_and_every_frequency_are_found(layout, sign, widt
 def test_pairs_that_stand_still_are_none():
     report = probe.identify(turning(frequencies.proportional(DIM, 0.25)), dim=DIM)
     assert (report.layout, report.rotary_dim, len(report.frequencies)) == ("halves", DIM, 8)
+    assert report.features == (*range(8), *range(32, 40))
+    assert report.findings == ()
 
 
 def test_no_encoding_is_called_none():
@@ -77,6 +79,72 @@ def test_channels_that_come_out_in_another_order_are_a_permutation():
     assert report.layout == "interleaved"
     assert report.permutation == tuple(order.argsort().tolist())
     torch.testing.assert_close(report.frequencies, PLAIN, rtol=1e-5, atol=0)
+
+
+# --- which features ----------------------------------------------------------------------------------------
+
+
+def of_the_last(fn, width):
+    """Turns the last features as fn turns the first."""
+    return lambda x, at: fn(x.roll(width, -1), at).roll(-width, -1)
+
+
+@pytest.mark.parametrize("layout", ["halves", "interleaved"])
+@pytest.mark.parametrize("width", [16, 32])
+def test_the_features_that_turn_are_found_where_they_lie(layout, width):
+    plain = turning(frequencies.geometric(width), layout, amplitude=1.25, width=width)
+    for fn, features in ((plain, range(width)), (of_the_last(plain, width), range(DIM - width, DIM))):
+        report = probe.identify(fn, dim=DIM)
+        assert (report.features, report.begins) == (tuple(features), features[0])
+        assert (report.layout, report.rotary_dim, report.findings) == (layout, width, ())
+
+
+@pytest.mark.parametrize("layout", ["halves", "interleaved"])
+def test_the_last_features_turn_where_the_first_should(layout):
+    kind = {"halves": "gpt_neox", "interleaved": "glm"}[layout]
+    against = group(model_type=kind, partial_rotary_factor=0.5)
+    assert (against.layout, against.part) == (layout, "first")
+    right = turning(frequencies.geometric(32), layout, width=32)
+    assert probe.identify(right, dim=DIM).explain(against) == ()
+    assert_matches(right, against)
+    (found,) = probe.identify(of_the_last(right, 32), dim=DIM).explain(against)
+    assert str(found) == "R6 error: features 32–63 turn, 0–31 should"
+    with pytest.raises(AssertionError, match="features 32–63 turn"):
+        assert_matches(of_the_last(right, 32), against)
+
+
+def test_in_latent_attention_the_last_features_should_turn():
+    values = {"model_type": "deepseek_v3", "qk_rope_head_dim": 32, "rope_theta": 1e4}
+    (against,) = config.read(values | {"hidden_size": 256, "num_attention_heads": 2}).groups
+    first = turning(frequencies.geometric(32), "interleaved", width=32)
+    assert probe.identify(first, dim=32).explain(against) == ()  # the part alone
+    assert probe.identify(of_the_last(first, 32), dim=DIM).explain(against) == ()
+    (found,) = probe.identify(first, dim=DIM).explain(against)
+    assert str(found) == "R6 error: features 0–31 turn, 32–63 should"
+
+
+def test_of_a_family_nobody_knows_the_place_is_only_pointed_at():
+    against = group(model_type="ours", partial_rotary_factor=0.5)
+    last = of_the_last(turning(frequencies.geometric(32), width=32), 32)
+    (found,) = probe.identify(last, dim=DIM).explain(against)
+    assert found.severity == "warning"
+    assert "features 32–63 turn; in most models 0–31 would" in found.message
+
+
+def test_a_proportional_head_turns_the_first_of_each_half():
+    against = group(model_type="gemma4_text", rope_type="proportional", partial_rotary_factor=0.25)
+    assert probe.identify(turning(frequencies.proportional(DIM, 0.25)), dim=DIM).explain(against) == ()
+    late = turning(torch.cat((torch.zeros(24), PLAIN[:8])))
+    (found,) = probe.identify(late, dim=DIM).explain(against)
+    assert "features 24–31, 56–63 turn, 0–7, 32–39 should" in found.message
+
+
+def test_rounded_angles_are_seen_in_the_last_features_too():
+    def rounds(x, at):
+        turned = rotary.rotate(x[..., 32:], (at[:, None] * PLAIN[::2]).bfloat16().double(), layout="halves")
+        return torch.cat((x[..., :32], turned), dim=-1)
+
+    assert "steps are uneven" in mistaken(probe.identify(rounds, dim=DIM).findings, "R10")
 
 
 # --- planted faults ----------------------------------------------------------------------------------------
@@ -340,7 +408,7 @@ def across(x, at):
     [
         (some_the_other_way, "R3", "error", "some pairs turn one way and some the other"),
         (of_some_amplitudes, "R5", "error", "amplitudes from 1 to 1.31: one for all is due"),
-        (stretched_beyond, "R6", "error", "features from 16 on do not turn, and come out changed"),
+        (stretched_beyond, "R6", "error", "features 16–63 do not turn, and come out changed"),
         (lambda x, at: x, "R7", "warning", "nothing varies with the position"),
         (ignores_positions, "R8", "error", "row at position 3 is row 0 of a sequence: positions are ignored"),
         (one_late, "R8", "error", "row at position 3 is row 4 of a sequence: the step is counted wrongly"),
