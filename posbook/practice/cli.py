@@ -92,7 +92,7 @@ def identify(
             if not turning:
                 raise config.Unusable(f"{against}: no layer of this model rotates")
             answers = [report.explain(group, length) for group in turning]
-            found = min(answers, key=len)  # a function is right if it is right for some of the layers
+            found = min(answers, key=_errors)  # a function is right if it is right for some of the layers
     except probe.Raised as error:
         _unusable(f"{function} {error.told}; is --dim right? for other forms see posbook.practice.adapters")
     except ValueError as error:
@@ -157,8 +157,12 @@ def _unusable(error: ValueError | str) -> None:
     raise typer.Exit(2) from None
 
 
+def _errors(found: tuple[Finding, ...]) -> int:
+    return sum(finding.severity == "error" for finding in found)
+
+
 def _code(found: tuple[Finding, ...]) -> int:
-    return int(any(finding.severity == "error" for finding in found))
+    return int(_errors(found) > 0)
 
 
 def _finding(finding: Finding) -> dict[str, str]:
@@ -267,7 +271,9 @@ def _print_report(report: probe.Report, found: tuple[Finding, ...], against: Pat
     if report.permutation:
         console.print("channels     come out in another order")
     if against is not None:
-        _print_findings(console, found, "It does what the configuration asks for.")
+        _print_findings(console, found, "")
+        if not _errors(found):
+            console.print("It does what the configuration asks for.")
         return
     _print_findings(console, found, "")
     console.print(
@@ -284,7 +290,7 @@ def _print_findings(
         colour = COLOURS[finding.severity]
         console.print(
             f"[{colour}]{finding.code} {finding.severity}[/]  {escape(finding.message)}  "
-            f"[dim]({finding.section.removeprefix('use/').replace('.html', '')})[/]",
+            f"[dim]({finding.section})[/]",
             soft_wrap=True,
         )
     if not found and clean:

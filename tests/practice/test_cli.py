@@ -52,7 +52,7 @@ def test_a_finding_that_is_an_error_ends_with_1_and_is_told(run, file):
     assert result.exit_code == 1
     assert "D1 error" in result.output
     assert "readers disagree" in result.output
-    assert "(porting#two-spellings)" in result.output
+    assert "(use/porting.html#two-spellings)" in result.output
 
 
 def test_the_version_is_that_of_the_package(run):

@@ -38,6 +38,16 @@ class Rotary(nn.Module):
         return turn(x, at)
 
 instance = Rotary()
+
+class Holds(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("theta", THETA.clone(), persistent=False)
+
+    def forward(self, x, at):
+        return rotary.rotate(x, frequencies.angles(at, self.theta.double()), layout="halves").to(x.dtype)
+
+holds = Holds()
 """
 LLAMA = {
     "model_type": "llama",
@@ -90,6 +100,36 @@ def test_with_a_configuration_the_all_clear_says_what_it_is_about(run, folder):
     assert "It does what the configuration asks for." in result.stdout
     assert "Nothing was compared" not in result.stdout
     assert json.loads(run(*arguments, "--json").stdout)["compared_with"] == "config.json"
+
+
+def test_warnings_and_notes_are_told_with_and_without_a_configuration_and_do_not_fail(run, folder):
+    arguments = "identify", "forms.py:holds", "--dim", 128
+    for more in ([], ["--config", "config.json"]):
+        result = run(*arguments, *more)
+        assert result.exit_code == 0
+        assert "R11 warning  module.to(torch.bfloat16) rounds the frequencies" in result.stdout
+        assert "R11 note  built on the meta device" in result.stdout
+        found = json.loads(run(*arguments, *more, "--json").stdout)["findings"]
+        assert [f["severity"] for f in found if f["code"] == "R11"] == ["warning", "note"]
+    assert result.stdout.endswith("It does what the configuration asks for.\n")
+
+
+def test_of_several_recipes_the_one_with_the_fewest_errors_is_compared_with(run, folder):
+    other = {"sliding_attention": {"rope_theta": 5e5}, "full_attention": {"rope_theta": 1e6}}
+    types = {"num_hidden_layers": 2, "layer_types": ["full_attention", "sliding_attention"]}
+    (folder / "config.json").write_text(json.dumps(LLAMA | types | {"rope_parameters": other}), "utf-8")
+    result = run("identify", "forms.py:holds", "--dim", 128, "--config", "config.json")
+    assert (result.exit_code, "It does what" in result.stdout) == (0, True), result.stdout
+
+
+@pytest.mark.parametrize("code", ["R4", "R6"])
+def test_a_person_and_a_script_are_given_one_address(run, folder, code):
+    width = {"R4": {"rope_theta": 1e4}, "R6": {"partial_rotary_factor": 0.5}}[code]
+    (folder / "config.json").write_text(json.dumps(LLAMA | width), "utf-8")
+    arguments = "identify", "forms.py:turn", "--dim", 128, "--config", "config.json"
+    (found,) = json.loads(run(*arguments, "--json").stdout)["findings"]
+    assert found["code"] == code
+    assert f"({found['section']})" in run(*arguments).stdout
 
 
 @pytest.mark.parametrize("name, dim, kind", [

@@ -452,6 +452,26 @@ def test_one_length_for_all_rows_is_declared_where_frequencies_depend_on_it():
     assert "R14" not in codes
 
 
+def test_what_a_function_does_besides_is_told_with_a_configuration_too():
+    fn = adapters.tables(apply, Module())
+    report = probe.identify(fn, dim=DIM)
+    assert [f.severity for f in report.findings if f.code == "R11"] == ["warning", "note"]
+    assert report.explain(group()) == report.findings
+    assert_matches(fn, group())  # an error alone is a failure
+    (first, *besides) = report.explain(group(rope_theta=5e5))
+    assert str(first) == "R4 error: base 10000, and 500000 is asked for"
+    assert tuple(besides) == report.findings
+    with pytest.raises(AssertionError) as raised:
+        assert_matches(fn, group(rope_theta=5e5))
+    assert str(raised.value) == str(first)
+
+
+def test_that_nothing_turns_is_told_once():
+    report = probe.identify(lambda x, at: x, dim=DIM)
+    assert [str(f) for f in report.explain(group())] == ["R6 error: nothing turns; 64 of 64 features should"]
+    assert report.explain(replace(group(), scheme="none")) == ()
+
+
 # --- modules -----------------------------------------------------------------------------------------------
 
 
