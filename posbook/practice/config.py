@@ -62,6 +62,7 @@ class Group:
     scheme: str = "rotary"
     rope_type: str = "default"
     layout: str = "unknown"
+    hidden_size: int = 0
     head_dim: int = 0
     rotary_dim: int = 0
     part: str = "first"
@@ -518,6 +519,7 @@ class _Reader:
         group = Group(
             rope_type=kind,
             layout=self.family["layout"] if self.family else "unknown",
+            hidden_size=self.one(schema.WIDTH) or 0,
             head_dim=head_dim,
             rotary_dim=rotary_dim,
             part="last" if self.latent() else "first",

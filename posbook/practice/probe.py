@@ -578,7 +578,7 @@ def _compare(report: Report, group: Group, length: int | None) -> list[Finding]:
     else:
         found += _place(report, group)
     if turning == width and not _same(measured, expected):
-        found.append(Finding("R4", "error", _mistake(measured, expected, group, length)))
+        found.append(_mistake(measured, expected, group, length))
     if abs(report.amplitude / group.attention_factor - 1) > SAME:
         found.append(Finding("R5", "error", _amplitude(report.amplitude, group)))
     return found
@@ -621,22 +621,26 @@ def _amplitude(amplitude: float, group: Group) -> str:
     return f"amplitude {amplitude:.6g}, {due:.6g} is asked for" + (f": {named}" if named else "")
 
 
-def _mistake(measured: Tensor, expected: Tensor, group: Group, length: int | None) -> str:
-    for name, theta in _mistakes(group, length):
-        if _same(measured, theta):
-            return name
+def _mistake(measured: Tensor, expected: Tensor, group: Group, length: int | None) -> Finding:
+    for code, known in (("R4", _mistakes), ("R6", _widths), ("R11", _casts)):
+        for name, theta in known(group, length):
+            if _same(measured, theta):
+                return Finding(code, "error", name)
     more = _scaling(expected / measured)
     if more and group.rope_type == "default":
-        return f"the function applies a scaling that the configuration lacks: {more}"
+        more = f"the function applies a scaling that the configuration lacks: {more}"
+        return Finding("R4", "error", more)
     base = _base(measured)
     if base is not None and abs(base / group.base - 1) > 1e-4:
-        return f"base {base:.6g}, and {group.base:.10g} is asked for"
+        return Finding("R4", "error", f"base {base:.6g}, and {group.base:.10g} is asked for")
     off = (measured / expected).log().abs()
     worst = int(off.argmax())
     agree = int((off < SAME).sum())
-    return (
+    return Finding(
+        "R4",
+        "error",
         f"pair {worst} turns by {measured[worst]:.6g} a token, {expected[worst]:.6g} is asked for; "
-        f"{agree} of {len(expected)} pairs agree"
+        f"{agree} of {len(expected)} pairs agree",
     )
 
 
@@ -685,16 +689,12 @@ def _mistakes(group: Group, length: int | None):
             replace(group, base=10_000.0).frequencies(length),
         )
         yield "base 10000 and no scaling", frequencies.geometric(group.rotary_dim, 10_000.0)
-    if group.rotary_dim != group.head_dim:
-        over = group.base ** (-2 * torch.arange(pairs, dtype=torch.float64) / group.head_dim)
-        yield f"exponents over the head's {group.head_dim} features, where {group.rotary_dim} turn", over
     if pairs > 1:
         exponents = torch.arange(pairs, dtype=torch.float64) / (pairs - 1)
         yield "exponents over pairs - 1, as in tensor2tensor's sinusoids", group.base**-exponents
-    yield (
-        "exponents i/width instead of 2i/width",
-        group.base ** (-torch.arange(pairs, dtype=torch.float64) / (2 * pairs)),
-    )
+    if group.head_dim != 2 * group.rotary_dim:  # there they are the exponents over the head
+        half = group.base ** (-torch.arange(pairs, dtype=torch.float64) / (2 * pairs))
+        yield "exponents i/width instead of 2i/width", half
     yield "the slowest pair first", group.frequencies(length).flip(0)
     if factor > 1:
         yield f"all pairs are divided by {factor:g}, as in interpolation", plain / factor
@@ -723,6 +723,21 @@ def _mistakes(group: Group, length: int | None):
     if group.rope_type == "dynamic":
         yield "the base of the trained length, whatever the length", plain
         yield f"static: NTK-aware by {factor:g} at every length", scaling.ntk(plain, factor)
+
+
+def _widths(group: Group, length: int | None):
+    """Exponents over a width that is not that of the part which turns."""
+    for whose, width in (("head", group.head_dim), ("model", group.hidden_size)):
+        if width > group.rotary_dim:
+            over = replace(group, base=group.base ** (group.rotary_dim / width)).frequencies(length)
+            yield f"exponents over the {whose}'s {width} features, where {group.rotary_dim} turn", over
+
+
+def _casts(group: Group, length: int | None):
+    """Frequencies that were kept in half precision, whatever is computed from them."""
+    for dtype in (torch.bfloat16, torch.float16):
+        rounded = group.frequencies(length).to(dtype).double()
+        yield f"the frequencies are those asked for, rounded to {str(dtype).removeprefix('torch.')}", rounded
 
 
 def _yarn_mistakes(group: Group, plain: Tensor):

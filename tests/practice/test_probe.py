@@ -247,7 +247,42 @@ def test_exponents_over_the_whole_head_are_named():
     against = group(partial_rotary_factor=0.5)
     wrong = 1e4 ** (-2 * torch.arange(16, dtype=torch.float64) / DIM)
     found = probe.identify(turning(wrong, width=32), dim=DIM).explain(against)
-    assert "exponents over the head's 64 features, where 32 turn" in mistaken(found, "R4")
+    (only,) = found
+    assert str(only) == "R6 error: exponents over the head's 64 features, where 32 turn"
+    assert only.section == "use/porting.html#partial-rotation"
+
+
+@pytest.mark.parametrize("width", [32, DIM])
+@pytest.mark.parametrize("rope", [{}, LLAMA3])
+def test_exponents_over_the_whole_model_are_named_and_no_base_that_nobody_has(width, rope):
+    values = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 64, "head_dim": DIM}
+    rope = {"rope_theta": 1e4, "partial_rotary_factor": width / DIM, **rope}
+    (against,) = config.read({**values, "rope_parameters": rope, "max_position_embeddings": 8192}).groups
+    wrong = 1e4 ** (-2 * torch.arange(width // 2, dtype=torch.float64) / 4096)
+    if rope.get("factor"):
+        wrong = scaling.llama3(wrong, 8, 1024)
+    (found,) = probe.identify(turning(wrong, width=width), dim=DIM).explain(against)
+    assert str(found) == f"R6 error: exponents over the model's 4096 features, where {width} turn"
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("against", [group(), group(**LLAMA3)])
+def test_frequencies_that_were_cast_are_named(dtype, against):
+    theta = against.frequencies()
+    (found,) = probe.identify(turning(theta.to(dtype).double()), dim=DIM).explain(against)
+    name = {torch.bfloat16: "bfloat16", torch.float16: "float16"}[dtype]
+    assert str(found) == f"R11 error: the frequencies are those asked for, rounded to {name}"
+    assert probe.identify(turning(theta.float().double()), dim=DIM).explain(against) == ()
+
+
+def test_a_module_that_was_cast_whole_is_named():
+    class Casts(Module):
+        def forward(self, x, at):
+            angles = (at[..., None] * self.theta.float()).repeat(1, 1, 2)
+            return angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+
+    found = probe.identify(adapters.tables(apply, Casts().to(torch.bfloat16)), dim=DIM).explain(group())
+    assert "the frequencies are those asked for, rounded to bfloat16" in mistaken(found, "R11")
 
 
 def test_an_unknown_mistake_names_the_pair_that_is_farthest_off():
