@@ -31,6 +31,9 @@ Rotation = Callable[[Tensor, Tensor], Tensor]
 SAME = 1e-5  # relative: a float32 function against float64
 SEEN = 1e-9  # a sine below this, at position 1, is none: no pair is that slow
 REFUSALS = (ValueError, IndexError, RuntimeError, TypeError, AssertionError)  # how functions say no
+NEAR = 1e-4  # of angles and lengths; below it two are taken for one
+NAMES = {"halves": "pairs (i, i + width/2)", "interleaved": "pairs of neighbours"}
+OTHER = {"halves": "interleaved", "interleaved": "halves"}
 LENGTH_COUNTS = ("dynamic", "longrope")  # scalings in which a row may turn otherwise in a longer text
 
 
@@ -93,6 +96,14 @@ class Report:
         # Where the fastest pairs stand still, halves begin before the first channel that turns.
         return min(self.features[0], self.dim - self.rotary_dim) if self.features else 0
 
+    def told(self, code: str) -> bool:
+        r"""Whether an error of this code was found.
+
+        >>> identify(lambda x, at: x, dim=4).told("R7")
+        False
+        """
+        return any(f.code == code and f.severity == "error" for f in self.findings)
+
     def explain(self, against: Group, length: int | None = None) -> tuple[Finding, ...]:
         r"""What differs from what a configuration asks for, and the mistake that would make it so.
 
@@ -146,9 +157,12 @@ def identify(fn: Rotation, *, dim: int, longest: int = 8192) -> Report:
     first, second, permutation, offset = _start(first, second, found)
     pairs, turns, lengths = _pairs(first, second)
     layout, width = _layout(pairs, dim)
-    order = sorted(pairs)
+    if mixed := _mixed(second, pairs, layout, width):
+        turns, lengths = mixed
+        told = f"cosines and sines lie as for {NAMES[OTHER[layout]]}, and {NAMES[layout]} are swapped"
+        found.append(Finding("R2", "error", told))
     direction = 1
-    angles = [turns[pair] for pair in order]
+    angles = [turns[pair] for pair in sorted(turns)]
     moving = [angle for angle in angles if abs(angle) > SEEN]
     if moving and sum(angle < 0 for angle in moving) * 2 > len(moving):
         direction = -1
@@ -174,7 +188,7 @@ def identify(fn: Rotation, *, dim: int, longest: int = 8192) -> Report:
         round(amplitudes[len(amplitudes) // 2], 7),
         offset,
         permutation,
-        (),
+        tuple(found),
     )
     if layout in ("halves", "interleaved"):
         begins = report.begins
@@ -300,6 +314,31 @@ def _layout(pairs: list[tuple[int, int]], dim: int) -> tuple[str, int]:
     if len(gaps) == 1:
         return "halves", 2 * gaps.pop()
     return "unknown", 2 * len(pairs)
+
+
+def _mixed(second: Tensor, pairs: list[tuple[int, int]], layout: str, width: int):
+    """Angles and lengths of a table of the other layout; None where both features of a pair turn alike.
+
+    Each feature that comes out has a cosine, of itself, and a sine, of its partner: an angle of its own.
+    """
+    if layout not in OTHER or 2 * len(pairs) != width:
+        return None
+    cos, sin = {}, {}
+    for a, b in pairs:
+        cos[a], sin[a] = second[a, a].item(), -second[b, a].item()
+        cos[b], sin[b] = second[b, b].item(), second[a, b].item()
+    angles = {i: math.atan2(sin[i], cos[i]) for i in cos}
+    lengths = [math.hypot(sin[i], cos[i]) for i in cos]
+    if max(abs(angles[a] - angles[b]) for a, b in pairs) < NEAR or max(lengths) - min(lengths) > NEAR:
+        return None
+    features, half = sorted(angles), width // 2
+    if layout == "interleaved":
+        table = list(zip(features[:half], features[half:], strict=True))
+    else:
+        table = list(zip(features[::2], features[1::2], strict=True))
+    if max(abs(angles[a] - angles[b]) for a, b in table) > SAME:
+        return None
+    return {(a, b): angles[a] for a, b in table}, dict(zip(pairs, lengths[::2], strict=True))
 
 
 @torch.no_grad()
@@ -451,6 +490,8 @@ def _evenness(y: Tensor, report: Report) -> Iterator[Finding]:
             f"position {first} turns like position {int(before.argmin())}: a table wraps round or ends there",
         )
         return
+    if report.told("R2") or report.told("R5"):
+        return  # no pair has one phase
     worst = turns.abs().max().item()
     yield Finding(
         "R10",
@@ -551,13 +592,14 @@ def _compare(report: Report, group: Group, length: int | None) -> list[Finding]:
     found = []
     if report.layout == "unknown":
         found.append(Finding("R2", "error", "the pairs are neither neighbours nor (i, i + width/2)"))
+    elif report.told("R2"):
+        pass  # it has parts of both layouts
     elif group.layout != "unknown" and group.layout != report.layout and report.dim > 2:
-        names = {"halves": "pairs (i, i + width/2)", "interleaved": "pairs of neighbours"}
         found.append(
             Finding(
                 "R2",
                 "error",
-                f"turns {names[report.layout]}, and this family stores {names[group.layout]}: permute the "
+                f"turns {NAMES[report.layout]}, and this family stores {NAMES[group.layout]}: permute the "
                 "rows of the query and key projections, or pair the other way",
             )
         )

@@ -405,6 +405,24 @@ def angles_in_its_dtype(x, at):
     return rotary.rotate(x, angles, layout="halves")
 
 
+def mixing(swap, table, theta=PLAIN, width=DIM, amplitude=1.0, sign=1):
+    """Swaps the partners of one layout, with cosines and sines that lie as for another."""
+
+    def fn(x, at):
+        angles = sign * at[:, None] * theta
+        angles = angles.repeat(1, 2) if table == "halves" else angles.repeat_interleave(2, dim=-1)
+        part, rest = x[..., :width], x[..., width:]
+        if swap == "halves":
+            a, b = part.chunk(2, dim=-1)
+            swapped = torch.cat((-b, a), dim=-1)
+        else:
+            swapped = torch.stack((-part[..., 1::2], part[..., ::2]), dim=-1).flatten(-2)
+        turned = amplitude * (part * angles.cos() + swapped * angles.sin())
+        return torch.cat((turned, rest), dim=-1).to(x.dtype)
+
+    return fn
+
+
 def angles_in_bfloat16(x, at):
     return rotary.rotate(x, (at[:, None] * PLAIN).bfloat16().double(), layout="halves")
 
@@ -499,6 +517,45 @@ def test_what_a_function_does_besides_is_told_with_a_configuration_too():
     with pytest.raises(AssertionError) as raised:
         assert_matches(fn, group(rope_theta=5e5))
     assert str(raised.value) == str(first)
+
+
+@pytest.mark.parametrize("kind", ["gpt_neox", "glm"])
+@pytest.mark.parametrize("swap", ["halves", "interleaved"])
+@pytest.mark.parametrize("sign, amplitude", [(1, 1.0), (-1, 1.25)])
+@pytest.mark.parametrize("width", [DIM, 32])
+def test_a_table_of_one_layout_with_the_swap_of_the_other_is_named(kind, swap, sign, amplitude, width):
+    """And nothing follows from it but that scores depend on the place."""
+    table = {"halves": "interleaved", "interleaved": "halves"}[swap]
+    theta = frequencies.geometric(width, 5e5)
+    report = probe.identify(mixing(swap, table, theta, width, amplitude, sign), dim=DIM)
+    names = {"halves": "pairs (i, i + width/2)", "interleaved": "pairs of neighbours"}
+    told = f"cosines and sines lie as for {names[table]}, and {names[swap]} are swapped"
+    assert [f.code for f in report.findings if f.severity == "error"] == ["R2", "R12"]
+    assert mistaken(report.findings, "R2") == told
+    assert (report.layout, report.direction, report.rotary_dim) == (swap, sign, width)
+    assert report.amplitude == pytest.approx(amplitude, rel=1e-6)
+    torch.testing.assert_close(report.frequencies, theta, rtol=1e-5, atol=0)
+    against = group(model_type=kind, rope_theta=5e5, partial_rotary_factor=width / DIM)
+    against = replace(against, attention_factor=amplitude)
+    expected = ["R2", "R12"] if sign == 1 else ["R3", "R2", "R12"]
+    assert [f.code for f in report.explain(against) if f.severity == "error"] == expected
+
+
+@pytest.mark.parametrize("layout", ["halves", "interleaved"])
+def test_a_table_and_a_swap_of_one_layout_are_right(layout):
+    kind = {"halves": "gpt_neox", "interleaved": "glm"}[layout]
+    fn = mixing(layout, layout)
+    assert [f for f in probe.identify(fn, dim=DIM).findings if f.severity != "note"] == []
+    assert_matches(fn, group(model_type=kind, partial_rotary_factor=1.0))
+
+
+def test_steps_are_not_called_uneven_where_amplitudes_vary():
+    def fn(x, at):  # the two features of a pair are stretched differently
+        return turning()(x, at) * (1 + torch.arange(DIM) / 100)
+
+    codes = [f.code for f in probe.identify(fn, dim=DIM).findings]
+    assert "R5" in codes
+    assert "R10" not in codes
 
 
 def test_that_nothing_turns_is_told_once():
