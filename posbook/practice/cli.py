@@ -94,7 +94,7 @@ def identify(
             answers = [report.explain(group, length) for group in turning]
             found = min(answers, key=_errors)  # a function is right if it is right for some of the layers
     except probe.Raised as error:
-        _unusable(f"{function} {error.told}; is --dim right? for other forms see posbook.practice.adapters")
+        _unusable(f"{function} {error.told}; {error.hint.replace('is dim', 'is --dim')}")
     except ValueError as error:
         _unusable(error)
     if as_json:

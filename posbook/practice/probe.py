@@ -13,6 +13,7 @@ mistakes that people make, :func:`assert_matches` is for test suites.
 """
 
 import copy
+import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -31,7 +32,8 @@ Rotation = Callable[[Tensor, Tensor], Tensor]
 SAME = 1e-5  # relative: a float32 function against float64
 SEEN = 1e-9  # a sine below this, at position 1, is none: no pair is that slow
 REFUSALS = (ValueError, IndexError, RuntimeError, TypeError, AssertionError)  # how functions say no
-NEAR = 1e-4  # of angles and lengths; below it two are taken for one
+BFLOAT16 = 2**-6  # relative: more than rounding cosines and sines can do to an amplitude
+NEAR = 1e-4  # of angles; below it two are taken for one
 NAMES = {"halves": "pairs (i, i + width/2)", "interleaved": "pairs of neighbours"}
 OTHER = {"halves": "interleaved", "interleaved": "halves"}
 LENGTH_COUNTS = ("dynamic", "longrope")  # scalings in which a row may turn otherwise in a longer text
@@ -40,7 +42,7 @@ LENGTH_COUNTS = ("dynamic", "longrope")  # scalings in which a row may turn othe
 class Raised(ValueError):
     r"""The function raised something where it should have turned x; that is the cause of this error.
 
-    ``told`` is what happened, without the name of the function.
+    ``told`` is what happened, without the name of the function, and ``hint`` what may help.
 
     >>> identify(lambda x: x, dim=4)
     Traceback (most recent call last):
@@ -48,10 +50,11 @@ class Raised(ValueError):
     posbook.practice.probe.Raised: fn raised TypeError when called as fn(x (4, 1, 2, 4), positions (2,)): ...
     """
 
-    def __init__(self, error: Exception, x: Tensor, at: Tensor):
+    def __init__(self, error: Exception, x: Tensor, at: Tensor, hint: str):
         form = f"fn(x {tuple(x.shape)}, positions {tuple(at.shape)})"
         self.told = f"raised {type(error).__name__} when called as {form}: {_said(error)}"
-        super().__init__(f"fn {self.told}; is dim right? for other forms see posbook.practice.adapters")
+        self.hint = hint or "is dim right? for other forms see posbook.practice.adapters"
+        super().__init__(f"fn {self.told}; {self.hint}")
 
 
 @dataclass(frozen=True)
@@ -232,13 +235,30 @@ def _call(fn: Rotation, x: Tensor, at: Tensor) -> Tensor:
     try:
         y = fn(x, at)
     except Exception as error:
-        raise Raised(error, x, at) from error
+        raise Raised(error, x, at, _heads_last(fn, x, at)) from error
     if not isinstance(y, Tensor) or y.shape != x.shape:
         came = tuple(y.shape) if isinstance(y, Tensor) else type(y).__name__
-        raise ValueError(f"fn(x, positions) must return the shape of x, {tuple(x.shape)}, not {came}")
+        hint = _heads_last(fn, x, at)
+        told = f"fn(x, positions) must return the shape of x, {tuple(x.shape)}, not {came}"
+        raise ValueError(told + (f"; {hint}" if hint else ""))
     if not y.is_floating_point():
         raise ValueError(f"fn(x, positions) must return real numbers, as {x.dtype}, not {y.dtype}")
     return y
+
+
+def _heads_last(fn: Rotation, x: Tensor, at: Tensor) -> str:
+    """What to do with a function that wants heads after positions; empty where that is not it."""
+    try:
+        y = fn(x.transpose(1, 2).contiguous(), at)
+    except Exception:  # whatever it raises, it is not this
+        return ""
+    if (
+        not isinstance(y, Tensor)
+        or y.shape != x.transpose(1, 2).shape
+        or not _near(y, y[:, :, :1].expand_as(y))
+    ):
+        return ""
+    return "it runs where x is (batch, seq, heads, dim): wrap it in posbook.practice.adapters.heads_last"
 
 
 @torch.no_grad()
@@ -329,7 +349,7 @@ def _mixed(second: Tensor, pairs: list[tuple[int, int]], layout: str, width: int
         cos[b], sin[b] = second[b, b].item(), second[a, b].item()
     angles = {i: math.atan2(sin[i], cos[i]) for i in cos}
     lengths = [math.hypot(sin[i], cos[i]) for i in cos]
-    if max(abs(angles[a] - angles[b]) for a, b in pairs) < NEAR or max(lengths) - min(lengths) > NEAR:
+    if max(abs(angles[a] - angles[b]) for a, b in pairs) < NEAR:
         return None
     features, half = sorted(angles), width // 2
     if layout == "interleaved":
@@ -349,8 +369,8 @@ def _behaviour(fn: Rotation, report: Report, longest: int, unused: nn.Module | N
     y = _call(fn, x, torch.arange(5))
     if report.layout == "none":
         still = torch.allclose(y, x)
-        return [Finding("R7", "warning", "nothing varies with the position")] if still else []
-    checks = (_axis(y), _steps(fn, x, y), _relativity(fn, report), _precision(fn, report))
+        return [Finding("R7", "warning", "nothing varies with the position")] if still else [*_axis(fn, x, y)]
+    checks = (_axis(fn, x, y), _steps(fn, x, y), _relativity(fn, report), _precision(fn, report))
     found = [finding for check in checks for finding in check]
     found += _past(fn, report, longest)
     found += _rows(fn, x, longest)
@@ -367,11 +387,11 @@ def _said(error: BaseException) -> str:
     return " ".join(str(error).split())[:160] or type(error).__name__
 
 
-def _axis(y: Tensor) -> Iterator[Finding]:
+def _axis(fn: Rotation, x: Tensor, y: Tensor) -> Iterator[Finding]:
     if not _near(y[:, :1].expand_as(y), y):
-        yield Finding(
-            "R7", "error", "the result depends on the head: the position is read from the wrong axis"
-        )
+        hint = _heads_last(fn, x, torch.arange(x.shape[2]))
+        told = "the result depends on the head: the position is read from the wrong axis"
+        yield Finding("R7", "error", told + (f"; {hint}" if hint else ""))
 
 
 def _steps(fn: Rotation, x: Tensor, y: Tensor) -> Iterator[Finding]:
@@ -417,14 +437,20 @@ def _relativity(fn: Rotation, report: Report) -> Iterator[Finding]:
 def _precision(fn: Rotation, report: Report) -> Iterator[Finding]:
     x = torch.ones(1, 1, 6, report.dim)
     length = math.sqrt(2) * report.amplitude  # of every pair of ones
+    others: list[str] = []
     for dtype, start, limit in ((torch.bfloat16, 255, 2**-5), (torch.float16, 2047, 2**-8)):
         at = torch.arange(start, start + 6)
         try:
-            y, exact = (_call(fn, ones, at).double()[0, 0] for ones in (x.to(dtype), x))
+            came, exact = (_call(fn, ones, at) for ones in (x.to(dtype), x))
         except REFUSALS as error:
             yield Finding("R10", "note", f"{dtype} at positions from {start} is refused: {_said(error)}")
             continue
-        same = (y.diff(dim=0) == 0).all(dim=1).nonzero().flatten().tolist()
+        if came.dtype != dtype:
+            others.append(f"{came.dtype} for {dtype}")
+        y, exact = came.double()[0, 0], exact.double()[0, 0]
+        alike, exactly = ((rows.diff(dim=0) == 0).all(dim=1) for rows in (y, exact))
+        ended = exactly.flip(0).cumprod(0).flip(0).bool()  # a table's last row, from there to the end
+        same = (alike & ~ended).nonzero().flatten().tolist()
         off = (y - exact).abs().max().item() / length
         if same and report.frequencies.max() > 0.1:
             where = int(at[same[0]])
@@ -435,6 +461,9 @@ def _precision(fn: Rotation, report: Report) -> Iterator[Finding]:
             yield Finding(
                 "R10", "error", f"in {dtype} rows near position {start} are off by {off:.2g} of their length"
             )
+    if others:
+        told = f"what comes back has another dtype than x: {', '.join(others)}"
+        yield Finding("R10", "note", told)
 
 
 def _past(fn: Rotation, report: Report, longest: int) -> Iterator[Finding]:
@@ -480,6 +509,14 @@ def _evenness(y: Tensor, report: Report) -> Iterator[Finding]:
     allowed = 1e-5 + 4e-7 * torch.arange(1, len(y), dtype=y.dtype)
     uneven = (turns.abs() > allowed[:, None]).any(dim=1).nonzero().flatten()
     if not len(uneven):
+        worst = turns.abs().max().item()
+        if worst > SAME:
+            yield Finding(
+                "R10",
+                "note",
+                f"steps are uneven by up to {worst:.2g} rad before position {len(y)}, as where angles are "
+                "taken in float32: right to about 1e-7 of the position",
+            )
         return
     first = int(uneven[0]) + 1
     before = (y[:first] - y[first]).abs().amax(dim=1)
@@ -490,7 +527,8 @@ def _evenness(y: Tensor, report: Report) -> Iterator[Finding]:
             f"position {first} turns like position {int(before.argmin())}: a table wraps round or ends there",
         )
         return
-    if report.told("R2") or report.told("R5"):
+    lengths = torch.hypot(a, b)[1]
+    if report.told("R2") or lengths.max() - lengths.min() > BFLOAT16 * lengths.max():
         return  # no pair has one phase
     worst = turns.abs().max().item()
     yield Finding(
@@ -664,7 +702,7 @@ def _amplitude(amplitude: float, group: Group) -> str:
 
 
 def _mistake(measured: Tensor, expected: Tensor, group: Group, length: int | None) -> Finding:
-    for code, known in (("R4", _mistakes), ("R6", _widths), ("R11", _casts)):
+    for code, known in (("R4", _mistakes), ("R6", _widths), ("R11", _casts), ("R10", _tables)):
         for name, theta in known(group, length):
             if _same(measured, theta):
                 return Finding(code, "error", name)
@@ -780,6 +818,16 @@ def _casts(group: Group, length: int | None):
     for dtype in (torch.bfloat16, torch.float16):
         rounded = group.frequencies(length).to(dtype).double()
         yield f"the frequencies are those asked for, rounded to {str(dtype).removeprefix('torch.')}", rounded
+
+
+def _tables(group: Group, length: int | None):
+    """Cosines and sines in half precision, of right frequencies or of such that were cast as well."""
+    theta, factors = group.frequencies(length), {1.0, group.attention_factor}
+    for dtype, factor in itertools.product((torch.bfloat16, torch.float16), factors):
+        for angles in (theta, theta.to(dtype).double()):
+            cos, sin = ((factor * of(angles)).to(dtype).double() for of in (torch.cos, torch.sin))
+            name = str(dtype).removeprefix("torch.")
+            yield f"cosines and sines are those asked for, rounded to {name}", torch.atan2(sin, cos)
 
 
 def _yarn_mistakes(group: Group, plain: Tensor):

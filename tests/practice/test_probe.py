@@ -275,6 +275,35 @@ def test_frequencies_that_were_cast_are_named(dtype, against):
     assert probe.identify(turning(theta.float().double()), dim=DIM).explain(against) == ()
 
 
+def half_tables(dtype, angles_too=False, positions_too=False):
+    """Cosines and sines of a lower precision, whatever x has."""
+
+    def fn(x, at):
+        angles = at[:, None] * (PLAIN.to(dtype).double() if angles_too else PLAIN)
+        if positions_too:
+            angles = (at[:, None].to(dtype) * PLAIN.to(dtype)).double()
+        cos, sin = ((of(angles)).to(dtype).to(x.dtype).repeat(1, 2) for of in (torch.cos, torch.sin))
+        a, b = x.chunk(2, dim=-1)
+        return x * cos + torch.cat((-b, a), dim=-1) * sin
+
+    return fn
+
+
+@pytest.mark.parametrize("dtype, name", [(torch.bfloat16, "bfloat16"), (torch.float16, "float16")])
+@pytest.mark.parametrize("angles_too", [False, True])
+def test_cosines_and_sines_that_were_cast_are_named(dtype, name, angles_too):
+    report = probe.identify(half_tables(dtype, angles_too), dim=DIM)
+    found = report.explain(group())
+    assert f"cosines and sines are those asked for, rounded to {name}" in mistaken(found, "R10")
+    assert mistaken(found, "R4") == ""
+
+
+def test_rounded_positions_are_told_whatever_the_dtype_of_x():
+    found = mistaken(probe.identify(half_tables(torch.bfloat16, positions_too=True), dim=DIM).findings, "R10")
+    assert "in torch.bfloat16 positions 256 and 257 coincide: they are rounded" in found
+    assert "steps are uneven" in found
+
+
 def test_a_module_that_was_cast_whole_is_named():
     class Casts(Module):
         def forward(self, x, at):
@@ -553,9 +582,17 @@ def test_steps_are_not_called_uneven_where_amplitudes_vary():
     def fn(x, at):  # the two features of a pair are stretched differently
         return turning()(x, at) * (1 + torch.arange(DIM) / 100)
 
-    codes = [f.code for f in probe.identify(fn, dim=DIM).findings]
-    assert "R5" in codes
-    assert "R10" not in codes
+    found = [f.code for f in probe.identify(fn, dim=DIM).findings if f.severity == "error"]
+    assert "R5" in found
+    assert "R10" not in found
+
+
+@pytest.mark.parametrize("theta", [torch.ones(1), torch.full((32,), 0.5)])
+def test_where_all_angles_are_one_the_layouts_are_not_mixed(theta):
+    """Though the angles of neighbours are then those of halves."""
+    theta = theta.double()
+    report = probe.identify(turning(theta, width=2 * len(theta)), dim=DIM)
+    assert report.findings == ()
 
 
 def test_that_nothing_turns_is_told_once():
@@ -629,8 +666,96 @@ def test_a_module_that_cannot_be_tried_as_a_copy_says_so():
     assert "could not be tried as a copy: sealed" in mistaken(found, "R11")
 
 
-def test_a_module_that_makes_its_frequencies_in_each_call_has_no_finding():
-    assert probe.identify(adapters.tables(apply, Constant()), dim=DIM).findings == ()
+def test_a_module_that_makes_its_frequencies_in_each_call_has_no_trouble_with_copies():
+    (found,) = probe.identify(adapters.tables(apply, Constant()), dim=DIM).findings
+    assert "angles are taken in float32" in found.message
+
+
+# --- what a right verdict leaves open ----------------------------------------------------------------------
+
+
+def test_angles_in_float32_are_a_note_and_in_float64_none():
+    def fn(x, at, dtype=torch.float32):
+        return rotary.rotate(x, at[:, None].to(dtype) * PLAIN.to(dtype), layout="halves")
+
+    report = probe.identify(fn, dim=DIM)
+    (found,) = report.findings
+    assert str(found).startswith("R10 note: steps are uneven by up to 0.0")
+    assert "angles are taken in float32: right to about 1e-7 of the position" in found.message
+    # What the note says of the error: no more than that, near the end, and no less than a tenth of it.
+    at = torch.arange(8192)
+    off = (at[:, None].float() * PLAIN.float() - at[:, None] * PLAIN.float().double()).abs().max()
+    assert 1e-8 * 8192 < off < 1e-7 * 8192
+    assert report.explain(group()) == (found,)
+    assert probe.identify(lambda x, at: fn(x, at, torch.float64), dim=DIM).findings == ()
+
+
+def test_a_result_of_another_dtype_is_a_note():
+    def fn(x, at):
+        return turning()(x.float(), at)
+
+    (found,) = probe.identify(fn, dim=DIM).findings
+    assert str(found) == (
+        "R10 note: what comes back has another dtype than x: torch.float32 for torch.bfloat16, "
+        "torch.float32 for torch.float16"
+    )
+    assert_matches(fn, group())
+
+
+@pytest.mark.parametrize("rows", [256, 2048])
+def test_a_table_that_ends_where_half_precision_is_asked_is_not_rounded(rows):
+    found = probe.identify(lambda x, at: turning()(x, at.clamp(max=rows - 1)), dim=DIM).findings
+    assert mistaken(found, "R10") == ""
+    assert f"position {rows} turns like position {rows - 1}" in mistaken(found, "R15")
+
+
+# --- heads and positions -----------------------------------------------------------------------------------
+
+WRAP = "it runs where x is (batch, seq, heads, dim): wrap it in posbook.practice.adapters.heads_last"
+
+
+def of_heads_last(width):
+    """Turns x of (batch, seq, heads, dim), as Meta's Llama does."""
+    theta = frequencies.geometric(width)
+
+    def fn(x, at):
+        angles = (at[:, None] * theta).repeat(1, 2)[:, None]
+        part, rest = x[..., :width], x[..., width:]
+        a, b = part.chunk(2, dim=-1)
+        turned = part * angles.cos() + torch.cat((-b, a), dim=-1) * angles.sin()
+        return (turned if width == DIM else torch.cat((turned, rest), dim=-1)).to(x.dtype)
+
+    return fn
+
+
+@pytest.mark.parametrize(
+    "width, what", [(DIM // 2, "fn raised RuntimeError"), (DIM, "must return the shape")]
+)
+def test_a_function_of_heads_after_positions_is_told_its_adapter(width, what):
+    fn = of_heads_last(width)
+    with pytest.raises(ValueError, match=what) as raised:
+        probe.identify(fn, dim=DIM)
+    assert str(raised.value).endswith(WRAP)
+    report = probe.identify(adapters.heads_last(fn), dim=DIM)
+    assert (report.layout, report.features) == ("halves", tuple(range(width)))
+    assert [f for f in report.findings if f.severity == "error"] == []
+
+
+def test_one_that_runs_all_the_same_is_told_it_too():
+    def fn(x, at):  # positions are those of the first axis of two
+        return of_heads_last(DIM)(x, at[: x.shape[1]] if len(at) >= x.shape[1] else torch.arange(x.shape[1]))
+
+    report = probe.identify(fn, dim=DIM)
+    assert report.layout == "none"
+    assert mistaken(report.findings, "R7").endswith(WRAP)
+    assert [f.code for f in report.explain(group())] == ["R6", "R7"]
+
+
+@pytest.mark.parametrize("fn", [lambda x, at: x @ torch.eye(3), lambda x, at: x[..., :2]])
+def test_one_that_is_wrong_either_way_is_told_no_adapter(fn):
+    with pytest.raises(ValueError) as raised:  # noqa: PT011
+        probe.identify(fn, dim=DIM)
+    assert "heads_last" not in str(raised.value)
 
 
 def test_a_module_with_saved_frequencies_survives_the_meta_device():
