@@ -118,6 +118,8 @@ def _function(name: str) -> probe.Rotation:
     module, _, attribute = name.rpartition(":")
     if not (module and attribute):
         raise config.Unusable(f"{name!r} is not module:function or file.py:function")
+    if "(" in attribute:
+        raise config.Unusable(f"{name}: a name is due, for nothing is called. {_instance(attribute)}")
     sys.path.insert(0, str(Path.cwd()))
     found: Any = _module(module)
     try:
@@ -126,10 +128,17 @@ def _function(name: str) -> probe.Rotation:
     except AttributeError as error:
         raise config.Unusable(f"{name}: {error}") from None
     if isinstance(found, type):
-        raise config.Unusable(f"{name} is a class: name an instance of it, or a function that calls one")
+        raise config.Unusable(
+            f"{name} is a class: name an instance of it, or a function that calls one. {_instance(attribute)}"
+        )
     if not callable(found):
         raise config.Unusable(f"{name} is a {type(found).__name__}, no function")
     return found
+
+
+def _instance(attribute: str) -> str:
+    called = attribute if "(" in attribute else f"{attribute}()"
+    return f"Write a line such as probed = {called} into the file, and name :probed"
 
 
 def _module(name: str) -> Any:

@@ -159,6 +159,29 @@ def test_a_class_is_not_its_instance(run, folder):
     assert run("identify", "forms.py:instance", "--dim", 128).exit_code == 0
 
 
+@pytest.mark.parametrize(
+    "written, call",
+    [("Rotary", "Rotary()"), *((call, call) for call in ("Rotary()", "Rotary(64, base=5e5)", "turn()"))],
+)
+def test_how_an_instance_is_named_is_said(run, folder, written, call):
+    told = refused(run("identify", f"forms.py:{written}", "--dim", 128))
+    assert told.endswith(f"Write a line such as probed = {call} into the file, and name :probed")
+
+
+def test_what_the_hint_says_works_and_nothing_was_called(run, folder):
+    assert "nothing is called" in refused(run("identify", "forms.py:Rotary(print('called'))", "--dim", 128))
+    with (folder / "forms.py").open("a") as file:
+        file.write("probed = Rotary()\n")
+    assert run("identify", "forms.py:probed", "--dim", 128).exit_code == 0
+
+
+def test_a_function_of_heads_after_positions_is_told_its_adapter_on_one_line(run, folder):
+    with (folder / "forms.py").open("a") as file:
+        file.write("def last(x, at):\n    return x * torch.ones(1, len(at), 1, 1)\n")
+    line = refused(run("identify", "forms.py:last", "--dim", 128))
+    assert line.endswith("(batch, seq, heads, dim): wrap it in posbook.practice.adapters.heads_last")
+
+
 def test_from_python_the_error_of_the_function_is_the_cause():
     def fn(x, at):
         return x @ torch.eye(3)
