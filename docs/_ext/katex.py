@@ -244,16 +244,14 @@ def _output(translator) -> str:
 
 
 class KeepTogether(SphinxPostTransform):
-    """Tie a short formula to the comma behind it and the bracket before it: browsers break the line there."""
+    """Tie a formula to the comma behind it and the bracket before it: browsers break the line there."""
 
     default_priority = 900  # when the text is final
     formats = ("html",)
 
     def run(self, **kwargs) -> None:
         for node in list(self.document.findall(nodes.math)):
-            # KaTeX lets a formula break between its bases; one of several must stay free to.
-            if formula(node, self.config.katex_macros).count('class="katex-base"') == 1:
-                self._tie(node)
+            self._tie(node)
 
     def _tie(self, node: nodes.math) -> None:
         parent, at = node.parent, node.parent.index(node)
@@ -262,9 +260,9 @@ class KeepTogether(SphinxPostTransform):
         closing = re.match(r"\S*", after.astext()).group() if isinstance(after, nodes.Text) else ""
         if not opening and not closing:
             return
-        tied = nodes.inline(
-            "", "", nodes.Text(opening), node.deepcopy(), nodes.Text(closing), classes=["tied"]
-        )
+        inner = node.deepcopy()
+        inner["tied"] = True
+        tied = nodes.inline("", "", nodes.Text(opening), inner, nodes.Text(closing), classes=["tied"])
         parent[at] = tied
         if closing:
             parent[at + 1] = nodes.Text(after.astext()[len(closing) :])
@@ -274,7 +272,11 @@ class KeepTogether(SphinxPostTransform):
 
 def visit_math(self, node: nodes.math) -> None:
     self.body.append(self.starttag(node, "span", "", CLASS="math notranslate nohighlight"))
-    self.body.append(formula(node, self.config.katex_macros, _output(self)) + "</span>")
+    drawn = formula(node, self.config.katex_macros, _output(self))
+    if node.get("tied"):
+        # Where no line breaks, a long formula still has to, between its parts.
+        drawn = drawn.replace('</span><span class="katex-base">', '</span><wbr><span class="katex-base">')
+    self.body.append(drawn + "</span>")
     raise nodes.SkipNode
 
 

@@ -14,6 +14,12 @@ class LengthExplorer extends MovingFigure {
     longrope: "LongRoPE",
   };
   static models = {};
+  // How a pair is drawn, by its fate, and where its word stands in the key.
+  static MARKS = {
+    round: ["m0 -4v8", "came round", 6],
+    inside: ["m-3 0l3 -3l3 3l-3 3z", "stays inside", 106],
+    beyond: ["m-3 3l3 -6l3 6z", "goes wider", 206],
+  };
 
   static word = "explorer";
   static fields = {
@@ -178,7 +184,7 @@ class LengthExplorer extends MovingFigure {
   }
 
   html() {
-    const { models, METHODS, fields } = LengthExplorer;
+    const { models, METHODS, MARKS, fields } = LengthExplorer;
     const options = (named) => Object.entries(named).map(([key, name]) => `<option value="${key}">${name}</option>`);
     const names = Object.fromEntries(Object.entries(models).map(([key, { name }]) => [key, name]));
     const typed = (name, label) => `
@@ -190,18 +196,20 @@ class LengthExplorer extends MovingFigure {
         <small data-is="${name}-says"></small></p>`;
     return `
       <div class="stage">
-        <svg data-is="all" viewBox="0 0 344 356" role="group"
+        <svg data-is="all" viewBox="0 -20 344 376" role="group"
           aria-label="Every pair: its turns, and how much it is slowed">
           <g aria-hidden="true">
-            <text x="2" y="11" data-is="title"></text>
+            <text x="2" y="-8" data-is="title"></text>
+            <g data-is="marks">${Object.entries(MARKS).map(([fate, [mark, word, x]]) => `
+              <path class="mark ${fate}" d="M${x} 8${mark}"/><text x="${x + 8}" y="12">${word}</text>`).join("")}</g>
             <rect class="face" x="36" y="20" width="304" height="220" style="stroke: none"/>
             <path class="grid" data-is="grid"/><path class="once" data-is="once"/>
             <g data-is="scale"></g>
             <text class="pale" x="42" y="234">never came round</text>
-            ${["round", "inside", "beyond"].map((fate) => `
+            ${Object.keys(MARKS).map((fate) => `
               <path class="way ${fate}" data-is="${fate}-way"/>
               <path class="mark ${fate}" data-is="${fate}"/>`).join("")}
-            <text x="2" y="262">slowed by</text>
+            <text x="2" y="262" data-is="slowed"></text>
             <path class="grid" d="M36 320H340"/><path class="bars" data-is="bars"/>
             <text class="end" x="32" y="324">1</text><text class="end" x="32" y="281" data-is="most"></text>
             <text x="36" y="342">0</text><text class="middle" x="188" y="342">pair</text>
@@ -338,10 +346,9 @@ class LengthExplorer extends MovingFigure {
         ? 10 ** power : `10<tspan dy="-4" font-size="9">${power}</tspan>`}</text>`).join("");
     parts.title.textContent = `turns in ${number(this.setting.trained)} tokens, and in ${number(this.setting.wanted)}`;
 
-    const marks = { round: "m0 -4v8", inside: "m-3 0l3 -3l3 3l-3 3z", beyond: "m-3 3l3 -6l3 6z" };
     const size = Math.min(1, 190 / pairs.length), mark = (fate) =>
-      marks[fate].replace(/-?\d+/g, (n) => (n * Math.max(0.6, size)).toFixed(1));
-    for (const fate of Object.keys(marks)) {
+      LengthExplorer.MARKS[fate][0].replace(/-?\d+/g, (n) => (n * Math.max(0.6, size)).toFixed(1));
+    for (const fate of Object.keys(LengthExplorer.MARKS)) {
       const here = pairs.map((pair, i) => [pair, i]).filter(([pair]) => pair.fate === fate);
       parts[fate].setAttribute("d", here.map(([pair, i]) => `M${at(i, pair.trained)}${mark(fate)}`).join(""));
       parts[`${fate}-way`].setAttribute("d", here.map(([pair, i]) =>
@@ -353,7 +360,9 @@ class LengthExplorer extends MovingFigure {
     parts.bars.setAttribute("stroke-width", Math.max(0.8, Math.min(6, 200 / pairs.length)).toFixed(1));
     parts.bars.setAttribute("d", pairs.map((pair, i) =>
       `M${x(i).toFixed(1)} 320v${(-height(pair.slower) - 0.01).toFixed(2)}`).join(""));
-    parts.most.textContent = pairs.some((pair) => pair.slower > 1) ? about(most) : "";
+    const slowed = pairs.some((pair) => pair.slower > 1 + 1e-9);
+    parts.slowed.textContent = slowed ? "slowed by" : "no pair is slowed";
+    parts.most.textContent = slowed ? about(most) : "";
     parts.last.textContent = last;
     const chosen = pairs[this.setting.pair];
     parts.cursor.setAttribute("transform", `translate(${x(this.setting.pair).toFixed(1)} 0)`);

@@ -4,6 +4,8 @@ Which pairs never came round
 
 The turns that every pair of a dozen released models completes within the trained length, read from their
 configurations. Left of one turn a pair never came round: the rest of its circle stood in no training text.
+
+To add a model, write ``MODELS["Mine"] = "mine"`` and ``records["mine"] = …``, its config.json as a dict.
 """
 
 import json
@@ -39,8 +41,7 @@ MODELS = {
 }
 lines = (resources.files("posbook.practice") / "data" / "rope_configs.jsonl").read_text("utf-8").splitlines()
 records = {record["id"]: record["config"] for record in map(json.loads, lines)}
-# To try another base, change a record here, as in records["C069"]["rope_theta"] = 1e6; to see a model of your
-# own, add its config.json as a dict, and its name to MODELS.
+# To try another base, change a record here, as in records["C069"]["rope_theta"] = 1e6.
 
 
 def rotating(model):
@@ -59,7 +60,7 @@ never = {name: int((turns[name] < 1).sum()) for name in MODELS}
 
 LLAMA, FACTOR = "Llama 2 7B", 8
 theta, trained = unscaled[LLAMA], groups[LLAMA].trained_length
-late = turns[LLAMA] < 1
+late = turns[LLAMA] < 1  # none, if its base is small enough
 wider = scaling.ntk(theta, FACTOR)[late] * FACTOR / theta[late]  # the widest angle, over the trained one
 first = int((~late).sum())
 # The factor by which NTK-aware scaling must slow the last pair, so that even the first of them stays inside.
@@ -70,6 +71,7 @@ EXTENDED = "Llama 3.1 8B"
 extended = models[EXTENDED]
 reached = frequencies.turns(groups[EXTENDED].frequencies(extended.longest), extended.longest)
 further = (reached / turns[EXTENDED])[turns[EXTENDED] < 1]
+some = sum(count > 0 for count in never.values())
 
 # %%
 # What the moving figure is given: the models as their files describe them.
@@ -89,6 +91,8 @@ def described(name):
         return said
     said |= {"method": group.rope_type, "scores": group.attention_factor**2 * group.softmax_factor}
     of_method = {
+        "linear": ("factor",),
+        "dynamic": ("factor",),
         "yarn": ("factor", "beta_fast", "beta_slow", "truncate"),
         "llama3": ("factor", "low", "high"),
         "longrope": ("short_factor", "long_factor"),
@@ -118,7 +122,10 @@ for row, (name, group) in enumerate(groups.items()):
 ax.axvline(1, color=figures.colour("ink"), linewidth=1.2)
 ax.set(
     xscale="log",
-    xlim=(min(1e-3, *(float(t.min()) / 2 for t in turns.values())), 6e4),
+    xlim=(
+        min(1e-3, *(float(t.min()) / 2 for t in turns.values())),
+        max(6e4, *(float(t.max()) * 1.4 for t in turns.values())),
+    ),
     ylim=(len(MODELS) - 0.5, -1.5),
     yticks=[],
 )
@@ -128,12 +135,13 @@ ax.set_xticks([1e-2, 1, 1e2, 1e4], ["0.01", "1", "100", "10 000"])
 ax.set_xlabel("turns completed within the trained length")
 ax.grid(False)
 ax.spines["left"].set_visible(False)
-ax.set_title("In every model some pairs never came round")
+which = "every model" if some == len(MODELS) else f"{some} of {len(MODELS)} models"
+ax.set_title(f"In {which} some pairs never came round")
 figures.publish(
     fig,
-    alt="Twelve rows, one for each model from Pythia 1B to Qwen3-Next 80B, each with a mark for every pair "
-    "at the number of turns it completes within the trained length, on a logarithmic axis from a thousandth "
-    "to tens of thousands. A line at one turn cuts every row: "
+    alt=f"One row for each of {len(MODELS)} models, with a mark for every pair at the number of turns it "
+    "completes within the trained length, on a logarithmic axis from a thousandth to tens of thousands, and "
+    "a line at one turn: "
     + ", ".join(f"{never[name]} of {len(turns[name])} pairs of {name}" for name in MODELS)
     + " lie left of it.",
     numbers={
@@ -150,13 +158,13 @@ figures.publish(
         "llama_2_before": turns[LLAMA][first - 1].item(),
         "llama_2_slowest_turns": turns[LLAMA][-1].item(),
         "llama_2_slowest_degrees": 360 * turns[LLAMA][-1].item(),
-        "llama_3_first": int((turns["Llama 3 70B"] < 1).nonzero()[0]),
+        "llama_3_first": int((turns["Llama 3 70B"] >= 1).sum()),
         "llama_3_slowest_degrees": 360 * turns["Llama 3 70B"][-1].item(),
         "llama_3_slowest_degrees_at_8": 8 * 360 * turns["Llama 3 70B"][-1].item(),
         "llama_3_1_times": extended.longest // groups[EXTENDED].trained_length,
-        "llama_3_1_wider": further.min().item(),
+        "llama_3_1_wider": min(further.tolist(), default=1.0),
         "ntk_wider": int((wider > 1 + 1e-9).sum()),
-        "ntk_worst": wider.max().item(),
+        "ntk_worst": max(wider.tolist(), default=1.0),
         "ntk_enough": enough,
         "all_round_llama_2": 2 * math.pi / theta[-1].item(),
         "all_round_llama_3_rounded": round(2 * math.pi / unscaled["Llama 3 70B"][-1].item(), -3),

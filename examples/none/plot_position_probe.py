@@ -43,7 +43,7 @@ for ax, what, title in (
     (panels[1], "hidden", "A reader with a hidden layer"),
 ):
     ax.axhline(guessing, color=figures.colour("muted"), linewidth=1, linestyle=(0, (2, 2)))
-    ax.text(0, guessing + 0.35, "guessing", color=figures.colour("muted"))
+    ax.text(0, guessing + 0.6, "guessing", color=figures.colour("muted"))
     for name, label in names.items():
         rows = [run[what] for run in found[name]]
         if name == "none-untrained":

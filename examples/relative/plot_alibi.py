@@ -6,6 +6,8 @@ When all keys match a query equally: above, the part of a head's weight that lie
 Below, how far each head looks back on average, also where the number of heads is no power of two.
 """
 
+import math
+
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
@@ -15,6 +17,8 @@ from posbook import alibi, attention, figures
 plt.style.use("posbook.figures.posbook")
 torch.set_num_threads(1)
 
+HEADS = 8  # above, and the first row below
+OTHERS = (12, 6, 3)  # the other rows
 TOKENS = 8192  # long enough for the flattest head: nothing of its weight is cut off
 WINDOW = 512
 
@@ -30,8 +34,18 @@ def lookback(slopes):
     return weights, weights @ distance.double()
 
 
-weights, mean = lookback(alibi.slopes(8))
+slopes = alibi.slopes(HEADS)
+weights, mean = lookback(slopes)
 within = weights.cumsum(-1)
+
+
+def is_fraction(slope):
+    return math.isclose(round(1 / slope) * slope, 1)
+
+
+def name(slope):
+    return f"1/{round(1 / slope)}" if is_fraction(slope) else f"{slope:.2g}"
+
 
 # %%
 # For 12 heads: the slopes of 8, then every second one of 16 until there are enough.
@@ -41,7 +55,7 @@ def borrowed(heads):
     return heads - (1 << (heads.bit_length() - 1))
 
 
-rows = (8, 12, 6, 3)
+rows = tuple(dict.fromkeys((HEADS, *OTHERS)))
 found = {heads: lookback(alibi.slopes(heads))[1] for heads in rows}
 evenly = {heads: lookback(2.0 ** (-8 * torch.arange(1, heads + 1).double() / heads))[1] for heads in rows}
 
@@ -52,13 +66,16 @@ ground = {"facecolor": figures.colour("paper"), "edgecolor": "none", "pad": 1.2}
 fig, (ax, below) = plt.subplots(2, figsize=(7.2, 7.4), sharex=True, height_ratios=(3, 2))
 look = figures.look("alibi")
 named = {"color": look.colour, "weight": "bold", "va": "center", "size": 11.5}
-for slope, share, at in zip(alibi.slopes(8).tolist(), within, mean.tolist(), strict=True):
+for slope, share, at in zip(slopes.tolist(), within, mean.tolist(), strict=True):
     ax.plot(distance[1:], share[1:], color=look.colour)
     ax.plot(at, np.interp(at, distance, share), look.marker, color=look.colour, markersize=11)
-    # The name stands on its curve; the steepest has begun above that height already.
-    height = 0.44 if share[1] < 0.44 else share[1]
-    x, side = (np.interp(height, share, distance), "center") if share[1] < 0.44 else (0.93, "right")
-    ax.text(x, height, f"1/{round(1 / slope)}", ha=side, bbox=ground, **named)
+    # The name stands on its curve; the steepest have begun above that height already. Slopes that are no
+    # fraction lie between those that are, so that their names need a height of their own.
+    height = 0.44 if is_fraction(slope) else 0.25
+    x, side = np.interp(height, share, distance), "center"
+    if share[1] >= height:
+        x, height, side = 0.93, share[1] + 0.07 * (at < 1), "right"  # clear of its cross
+    ax.text(x, height, name(slope), ha=side, bbox=ground if side == "center" else None, **named)
 ax.set_xscale("log")
 ax.set_xlim(0.6, 1300)
 ax.set_ylim(0, 1.03)
@@ -83,7 +100,7 @@ for y, heads in enumerate(rows):
     if heads != own:
         below.plot(evenly[heads], under, "|", **tick)
     outside = {"transform": below.get_yaxis_transform(), "ha": "right", "va": "center"}
-    below.text(-0.02, y, f"{heads} heads", weight="bold", **outside)
+    below.text(-0.02, y, f"{heads} head{'s' * (heads > 1)}", weight="bold", **outside)
 for x, text, role in (
     (0.0, "+ power of two below", "alibi"),
     (0.34, "○ from the next one", "accent"),
@@ -97,18 +114,20 @@ below.grid(axis="y", visible=False)
 below.spines["left"].set_visible(False)
 below.set_title("When the number of heads is no power of two")
 below.set_xlabel("tokens back, with equal content")
-fig.suptitle("Each head looks back about twice as far as the one before", x=0.02, ha="left")
+doubling = "Each head looks back about twice as far as the one before"
+fig.suptitle(doubling if HEADS == 8 else "How far each head looks back", x=0.02, ha="left")
 figures.publish(
     fig,
-    alt="Above, eight equally spaced curves on a logarithmic axis, one for each slope from 1/2 to 1/256: the "
-    "part of the weight within a distance. Each reaches a height at about twice the distance of the one "
-    f"before; a cross marks its mean look-back, from {mean[0]:.1f} to {mean[-1]:.0f} tokens. Below, the mean "
-    "look-backs of 8, 12, 6 and 3 heads: circles, the heads beyond a power of two, lie among the crosses of "
-    "the steeper heads; ticks, the paper's evenly spaced slopes, lie elsewhere.",
+    alt=f"Above, {HEADS} curves on a logarithmic axis, one for each slope from {name(slopes.max().item())} "
+    f"to {name(slopes.min().item())}: the part of the weight within a distance. The flatter the slope, the "
+    f"farther right its curve; a cross marks its mean look-back, from {mean.min():.1f} to {mean.max():.0f} "
+    f"tokens. Below, the mean look-backs of {', '.join(map(str, rows))} heads: circles, the heads beyond a "
+    "power of two, lie among the crosses of the steeper heads; ticks, the paper's evenly spaced slopes, lie "
+    "elsewhere.",
     numbers={f"lookback_{head}": value for head, value in enumerate(mean.tolist(), 1)}
     | {
         "window": WINDOW,
-        "flattest_beyond_window": 1 - within[-1, WINDOW - 1].item(),
-        "steepest_within_8": within[0, 7].item(),
+        "flattest_beyond_window": 1 - within[slopes.argmin(), WINDOW - 1].item(),
+        "steepest_within_8": within[slopes.argmax(), 7].item(),
     },
 )

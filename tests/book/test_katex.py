@@ -251,10 +251,17 @@ def test_a_display_formula_is_a_named_box_that_the_keyboard_can_scroll(pages):
 
 
 def test_no_line_breaks_between_a_formula_and_its_comma(pages):
-    tied = pages["formulas"].select_one("span.tied")
-    assert tied.select_one("span.math").next_sibling == ","
-    assert tied.next_sibling.startswith(" with a comma")
+    short, long = pages["formulas"].select("span.tied")
+    for tied in (short, long):
+        assert tied.select_one("span.math").next_sibling == ","
+    assert short.next_sibling.startswith(" with a comma")
     assert ".tied { white-space: nowrap; }" in (DOCS / "_static" / "maths.css").read_text()
+
+
+def test_a_long_formula_that_keeps_its_comma_may_still_break_at_its_relation(pages):
+    short, long = pages["formulas"].select("span.tied")
+    assert not short.select("wbr")
+    assert [gap.find_next_sibling()["class"] for gap in long.select("wbr")] == [["katex-base"]]
 
 
 def test_only_pages_with_formulas_load_the_stylesheets_and_none_loads_a_script(pages):

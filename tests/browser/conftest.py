@@ -33,3 +33,14 @@ def contexts(browser):
 def built():
     if not is_built():
         pytest.fail("build the book first: make book", pytrace=False)
+
+
+@pytest.fixture(scope="module")
+def mathematics(browser, request):
+    """A page with the functions of the module's SCRIPTS, and without the figure that they move."""
+    page = browser.new_page()
+    page.set_content("<!doctype html><title>Functions</title>")
+    for script in request.module.SCRIPTS:
+        page.add_script_tag(content=script.read_text(encoding="utf-8"))
+    yield page
+    page.close()

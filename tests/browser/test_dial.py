@@ -30,17 +30,6 @@ FINGER = 44  # px
 # --- what it computes ---------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def mathematics(browser):
-    """A page with the dial's functions and without a dial."""
-    page = browser.new_page()
-    page.set_content("<!doctype html><title>Functions</title>")
-    for script in SCRIPTS:
-        page.add_script_tag(content=script.read_text(encoding="utf-8"))
-    yield page
-    page.close()
-
-
 def settings(count, seed=0):
     draw = np.random.default_rng(seed)
     for _ in range(count):

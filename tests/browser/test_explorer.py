@@ -3,6 +3,7 @@ r"""The length explorer computes what posbook does, knows models as their files 
 import gzip
 import json
 import math
+import re
 from contextlib import contextmanager
 from importlib import resources
 
@@ -25,17 +26,6 @@ FINGER = 44  # px
 
 
 # --- what it computes ---------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def mathematics(browser):
-    """A page with the explorer's functions and without an explorer."""
-    page = browser.new_page()
-    page.set_content("<!doctype html><title>Functions</title>")
-    for script in SCRIPTS:
-        page.add_script_tag(content=script.read_text(encoding="utf-8"))
-    yield page
-    page.close()
 
 
 def settings(count, seed=0):
@@ -399,6 +389,24 @@ class TestTheExplorer:
                 for mark in explorer.part(fate).get_attribute("d").split("M")[1:]:
                     height = float(mark.split("m")[0].split()[1])
                     assert (height <= once + 0.1) == (fate == "round")
+
+    def test_has_a_key_to_its_marks(self, show):
+        with show("#explorer&method=ntk") as explorer:
+            key = explorer.part("marks")
+            assert key.locator("text").all_text_contents() == ["came round", "stays inside", "goes wider"]
+            for fate, mark in zip(("round", "inside", "beyond"), key.locator("path").all(), strict=True):
+                drawn = explorer.part(fate).get_attribute("d").split("M")[1]
+                shown = mark.get_attribute("d")
+                one, other = ([float(n) for n in re.findall(r"-?[\d.]+", d)[2:]] for d in (drawn, shown))
+                assert one == other
+
+    def test_says_where_no_pair_is_slowed(self, show):
+        with show() as explorer:
+            assert explorer.reads("slowed") == "no pair is slowed"
+            explorer.control("method", "select").select_option("linear")
+            assert (explorer.reads("slowed"), explorer.reads("most")) == ("slowed by", "8")
+            explorer.control("wanted").fill("4096")
+            assert explorer.reads("slowed") == "no pair is slowed"
 
     def test_draws_what_is_new_of_a_pairs_circle(self, show):
         with show("#explorer&pair=63") as explorer:

@@ -77,6 +77,11 @@ class TestAChapter:
         assert loaded <= LOADED_LIMIT, f"{loaded // KB} KB of styles, scripts and fonts"
 
     @every_chapter
+    def test_begins_no_line_with_the_comma_of_a_formula(self, path, contexts):
+        with contexts.open(url(path), PHONE) as page:
+            none(views.stray_marks(page))
+
+    @every_chapter
     def test_keeps_the_numbers_of_formulas_off_the_formulas(self, path, contexts):
         with contexts.open(url(path), PHONE) as page:
             none(views.covered_numbers(page))
@@ -146,6 +151,10 @@ def blank(contexts, tmp_path):
     return show
 
 
+COMMA = (
+    "<p style='width: 1px; white-space: {}'><span class='math'>"
+    "<span class='katex-base' style='display: inline-block'>x</span></span>, and</p>"
+)
 WIDE = "<pre style='{}'>" + "x" * 200 + "</pre>"
 
 
@@ -197,6 +206,8 @@ WIDE = "<pre style='{}'>" + "x" * 200 + "</pre>"
             "<a class='equation-number' style='position: absolute; left: 9px'>(1)</a></div>",
             "lies on its formula",
         ),
+        (views.stray_marks, COMMA.format("nowrap"), None),
+        (views.stray_marks, COMMA.format("normal"), "a line begins with"),
         (
             views.covered_numbers,
             "<div class='math'>x = 1 <a class='equation-number'>(1)</a></div>",

@@ -184,6 +184,27 @@ def sideways_faults(page):
     return page.evaluate(SIDEWAYS)
 
 
+STRAY_MARKS = r"""() => {
+  const faults = [];
+  for (const math of document.querySelectorAll('span.math')) {
+    const mark = math.nextSibling, bases = math.querySelectorAll('.katex-base');
+    if (mark?.nodeType !== Node.TEXT_NODE || !/^[.,;:?!)]/.test(mark.data) || !bases.length) continue;
+    const range = document.createRange();
+    range.setStart(mark, 0);
+    range.setEnd(mark, 1);
+    const below = range.getBoundingClientRect(), last = bases[bases.length - 1].getBoundingClientRect();
+    if (last.width && below.top >= last.bottom - 2)
+      faults.push(`a line begins with "${mark.data.slice(0, 12)}" after ${math.textContent.slice(0, 40)}`);
+  }
+  return faults;
+}"""
+
+
+def stray_marks(page):
+    """No line begins with the comma that belongs to the formula before it."""
+    return page.evaluate(STRAY_MARKS)
+
+
 COVERED_NUMBERS = r"""() => {
   const faults = [];
   for (const number of document.querySelectorAll('.equation-number, .eqno')) {
