@@ -50,7 +50,9 @@ class Group:
     ``kinds`` are the file's names for them, such as ``"sliding_attention"``. ``scheme`` is ``"rotary"``,
     ``"alibi"``, ``"learned"``, ``"t5"`` or ``"none"``. The rest is about rotation: ``layout`` is
     ``"halves"``, ``"interleaved"`` or ``"unknown"``, ``rotary_dim`` of ``head_dim`` features turn,
-    ``attention_factor`` multiplies cosines and sines, ``softmax_factor`` the scores besides.
+    ``attention_factor`` multiplies cosines and sines, ``softmax_factor`` the scores besides. Those that turn
+    are the ``"first"`` of a head or, as ``part`` says of latent attention, the ``"last"`` of a head that has
+    others besides the ``head_dim`` counted here.
 
     >>> Group(scheme="none").frequencies() is None
     True
@@ -61,8 +63,10 @@ class Group:
     scheme: str = "rotary"
     rope_type: str = "default"
     layout: str = "unknown"
+    hidden_size: int = 0
     head_dim: int = 0
     rotary_dim: int = 0
+    part: str = "first"
     base: float = 10_000.0
     attention_factor: float = 1.0
     softmax_factor: float = 1.0
@@ -530,8 +534,10 @@ class _Reader:
         group = Group(
             rope_type=kind,
             layout=self.family["layout"] if self.family else "unknown",
+            hidden_size=self.one(schema.WIDTH) or 0,
             head_dim=head_dim,
             rotary_dim=rotary_dim,
+            part="last" if self.latent() else "first",
             base=float(base),
             fraction=fraction,
             sections=tuple(rope.mrope_section or ()),
@@ -603,6 +609,11 @@ class _Reader:
             raise Unusable(f"rope_type {kind!r}{where} needs {' and '.join(lists)}")
         return kind
 
+    def latent(self) -> int | None:
+        """Features that turn in a head of latent attention, behind those that do not; None in other heads."""
+        own = (self.family or {}).get("qk_rope_head_dim") if self.config.head_dim is None else None
+        return self.config.qk_rope_head_dim or own
+
     def widths(
         self, label: str | None, rope: schema.Rope, kind: str, defaults: dict[str, Any], where: str
     ) -> tuple[int, int, float]:
@@ -613,7 +624,7 @@ class _Reader:
         if label == "full_attention" and config.global_head_dim:
             head_dim = config.global_head_dim
         family = self.family or {}
-        latent = config.qk_rope_head_dim or (family.get("qk_rope_head_dim") if head_dim is None else None)
+        latent = self.latent()
         if latent:
             if not config.qk_rope_head_dim:
                 self.say("D6", "warning", f"no qk_rope_head_dim: {latent} is used, as the class has it")

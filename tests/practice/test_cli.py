@@ -52,7 +52,7 @@ def test_a_finding_that_is_an_error_ends_with_1_and_is_told(run, file):
     assert result.exit_code == 1
     assert "D1 error" in result.output
     assert "readers disagree" in result.output
-    assert "(porting#two-spellings)" in result.output
+    assert "(use/porting.html#two-spellings)" in result.output
 
 
 def test_the_version_is_that_of_the_package(run):
@@ -204,6 +204,7 @@ def test_a_function_is_identified_and_compared(run, file, tmp_path, monkeypatch,
     result = run("identify", f"ours_{base}:turn", "--dim", 64, "--config", file())
     assert result.exit_code == code
     assert "halves, 64 of 64 features" in result.output
+    assert "features     0–63 turn" in result.output
     assert ("base 500000, and 10000 is asked for" in result.output) == (code == 1)
     data = json.loads(run("identify", f"ours_{base}:turn", "--dim", 64, "--json").stdout)
     expected = frequencies.geometric(64, base)
