@@ -6,7 +6,6 @@ line that says why.
 
 import importlib
 import importlib.util
-import itertools
 import json
 import sys
 from collections.abc import Iterator
@@ -22,7 +21,7 @@ from rich.table import Table
 
 from posbook import frequencies
 from posbook.practice import config, probe
-from posbook.practice.findings import Finding
+from posbook.practice.findings import Finding, ranges
 
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None
@@ -93,9 +92,9 @@ def identify(
             if not turning:
                 raise config.Unusable(f"{against}: no layer of this model rotates")
             answers = [report.explain(group, length) for group in turning]
-            found = min(answers, key=len)  # a function is right if it is right for some of the layers
+            found = min(answers, key=_errors)  # a function is right if it is right for some of the layers
     except probe.Raised as error:
-        _unusable(f"{function} {error.told}; is --dim right? for other forms see posbook.practice.adapters")
+        _unusable(f"{function} {error.told}; {error.hint.replace('is dim', 'is --dim')}")
     except ValueError as error:
         _unusable(error)
     if as_json:
@@ -119,6 +118,8 @@ def _function(name: str) -> probe.Rotation:
     module, _, attribute = name.rpartition(":")
     if not (module and attribute):
         raise config.Unusable(f"{name!r} is not module:function or file.py:function")
+    if "(" in attribute:
+        raise config.Unusable(f"{name}: a name is due, for nothing is called. {_instance(attribute)}")
     sys.path.insert(0, str(Path.cwd()))
     found: Any = _module(module)
     try:
@@ -127,10 +128,17 @@ def _function(name: str) -> probe.Rotation:
     except AttributeError as error:
         raise config.Unusable(f"{name}: {error}") from None
     if isinstance(found, type):
-        raise config.Unusable(f"{name} is a class: name an instance of it, or a function that calls one")
+        raise config.Unusable(
+            f"{name} is a class: name an instance of it, or a function that calls one. {_instance(attribute)}"
+        )
     if not callable(found):
         raise config.Unusable(f"{name} is a {type(found).__name__}, no function")
     return found
+
+
+def _instance(attribute: str) -> str:
+    called = attribute if "(" in attribute else f"{attribute}()"
+    return f"Write a line such as probed = {called} into the file, and name :probed"
 
 
 def _module(name: str) -> Any:
@@ -158,8 +166,12 @@ def _unusable(error: ValueError | str) -> None:
     raise typer.Exit(2) from None
 
 
+def _errors(found: tuple[Finding, ...]) -> int:
+    return sum(finding.severity == "error" for finding in found)
+
+
 def _code(found: tuple[Finding, ...]) -> int:
-    return int(any(finding.severity == "error" for finding in found))
+    return int(_errors(found) > 0)
 
 
 def _finding(finding: Finding) -> dict[str, str]:
@@ -211,7 +223,7 @@ def _print_model(model: config.Model, length: int | None) -> None:
 def _lines(group: config.Group, length: int | None) -> Iterator[tuple[str, str]]:
     """What is told of a group: name and text, line by line."""
     kinds = f" ({', '.join(group.kinds)})" if group.kinds else ""
-    yield "layers", (_ranges(group.layers) or "not numbered") + kinds
+    yield "layers", (ranges(group.layers) or "not numbered") + kinds
     match group.scheme:
         case "none":
             yield "position", "none: these layers do not rotate"
@@ -236,38 +248,25 @@ def _lines(group: config.Group, length: int | None) -> Iterator[tuple[str, str]]
     if group.rope_type in ("yarn", "llama3", "longrope", "dynamic"):
         scaled += f", trained at {group.trained_length} tokens"
     yield "base", f"{group.base:.10g}"
-    yield "scaling", scaled
+    yield "scaling", "none" if group.rope_type == "default" else scaled
     if theta is None:
         yield "frequencies", why
         return
     yield "frequencies", f"{theta[0]:.6g} … {theta[-1]:.6g} radians a token, {len(theta)} pairs"
     slow = group.slow(length)
-    if slow:
-        count = f"{slow['as_trained']} of {slow['pairs']} pairs"
-        within = f"in {slow['tokens']} tokens"
-        if slow["as_trained"] == slow["after_scaling"]:
+    if slow is None:
+        yield "turns", "not counted: the file gives no length, --length can"
+    else:
+        count = f"{slow['before_scaling']} of {slow['pairs']} pairs"
+        within = f"in {slow['tokens']} tokens{', the window' if slow['tokens'] == group.window else ''}"
+        if slow["before_scaling"] == slow["after_scaling"]:
             yield "turns", f"{count} never come round {within}"
         else:
-            scaled = f"as trained; {slow['after_scaling']} after scaling"
+            scaled = f"before scaling; {slow['after_scaling']} after"
             yield "turns", f"never come round {within}: {count} {scaled}"
     if group.attention_factor != 1 or group.softmax_factor != 1:
         on_scores = f", {group.softmax_factor:.6g} on the scores besides" if group.softmax_factor != 1 else ""
         yield "factors", f"{group.attention_factor:.6g} on cosines and sines{on_scores}"
-
-
-def _ranges(layers: tuple[int, ...]) -> str:
-    """0–2, 4–6, 8 …; long rows of single layers by their step."""
-    if len(layers) > 2:
-        step = layers[1] - layers[0]
-        if step > 1 and all(b - a == step for a, b in itertools.pairwise(layers)):
-            return f"{layers[0]}, {layers[1]} … {layers[-1]}"
-    runs: list[list[int]] = []
-    for layer in layers:
-        if runs and runs[-1][1] == layer - 1:
-            runs[-1][1] = layer
-        else:
-            runs.append([layer, layer])
-    return ", ".join(str(a) if a == b else f"{a}–{b}" for a, b in runs)
 
 
 def _print_report(report: probe.Report, found: tuple[Finding, ...], against: Path | None) -> None:
@@ -276,13 +275,16 @@ def _print_report(report: probe.Report, found: tuple[Finding, ...], against: Pat
     console.print(f"layout       {report.layout}, {report.rotary_dim} of {report.dim} features")
     if report.layout != "none":
         theta = report.frequencies
+        console.print(f"features     {ranges(report.features)} turn")
         console.print(f"direction    {turn}")
         console.print(f"frequencies  {theta[0]:.6g} … {theta[-1]:.6g}, {len(theta)} pairs")
         console.print(f"amplitude    {report.amplitude:.6g}")
     if report.permutation:
         console.print("channels     come out in another order")
     if against is not None:
-        _print_findings(console, found, "It does what the configuration asks for.")
+        _print_findings(console, found, "")
+        if not _errors(found):
+            console.print("It does what the configuration asks for.")
         return
     _print_findings(console, found, "")
     console.print(
@@ -299,7 +301,7 @@ def _print_findings(
         colour = COLOURS[finding.severity]
         console.print(
             f"[{colour}]{finding.code} {finding.severity}[/]  {escape(finding.message)}  "
-            f"[dim]({finding.section.removeprefix('use/').replace('.html', '')})[/]",
+            f"[dim]({finding.section})[/]",
             soft_wrap=True,
         )
     if not found and clean:
@@ -324,11 +326,11 @@ def _draw(model: config.Model, length: int | None, path: Path) -> None:
     drawn = 0
     for group in model.groups:
         theta, _ = _frequencies(group, length)
-        tokens = length or group.trained_length
+        tokens = group.reach(length)
         if theta is None or not tokens:
             continue
         drawn += 1
-        label = ", ".join(group.kinds) or "all layers"
+        label = f"{', '.join(group.kinds) or 'all layers'}, {tokens} tokens"
         ax.plot(range(len(theta)), frequencies.turns(theta, tokens).clamp(min=1e-12), "o", label=label)
     if not drawn:
         raise config.Unusable(
@@ -337,7 +339,7 @@ def _draw(model: config.Model, length: int | None, path: Path) -> None:
     ax.axhline(1)
     ax.set_yscale("log")
     ax.set_xlabel("pair, fastest first")
-    ax.set_ylabel(f"turns within {length or 'the trained'} tokens")
+    ax.set_ylabel("turns within so many tokens")
     ax.legend()
     alt = f"Turns that each pair of {model.model_type} completes; logarithmic axis, with a line at one turn."
     write_whole(path, svg.themed(fig, alt))

@@ -4,6 +4,8 @@ A code is one question of the checklist on the porting page: ``D1`` to ``D9`` ar
 ``R1`` to ``R15`` of a function that rotates, ``A1`` to ``A6`` of tables and biases that are added.
 """
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 SECTIONS = {
@@ -66,3 +68,22 @@ class Finding:
 
     def __str__(self) -> str:
         return f"{self.code} {self.severity}: {self.message}"
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """Ascending numbers as a person writes them: runs in one, and what goes on in steps by its first two.
+
+    >>> ranges([0, 1, 2, 3, 5, 8, 9]), ranges([3, 7, 11, 15])
+    ('0–3, 5, 8–9', '3, 7 … 15')
+    """
+    if len(numbers) > 2:
+        step = numbers[1] - numbers[0]
+        if step > 1 and all(b - a == step for a, b in itertools.pairwise(numbers)):
+            return f"{numbers[0]}, {numbers[1]} … {numbers[-1]}"
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and runs[-1][1] == number - 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ", ".join(str(a) if a == b else f"{a}–{b}" for a, b in runs)

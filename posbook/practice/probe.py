@@ -13,6 +13,7 @@ mistakes that people make, :func:`assert_matches` is for test suites.
 """
 
 import copy
+import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -24,20 +25,24 @@ from torch import Tensor, nn
 from posbook import frequencies, scaling
 from posbook.practice import adapters
 from posbook.practice.config import Group
-from posbook.practice.findings import Finding
+from posbook.practice.findings import Finding, ranges
 
 Rotation = Callable[[Tensor, Tensor], Tensor]
 
 SAME = 1e-5  # relative: a float32 function against float64
 SEEN = 1e-9  # a sine below this, at position 1, is none: no pair is that slow
 REFUSALS = (ValueError, IndexError, RuntimeError, TypeError, AssertionError)  # how functions say no
+BFLOAT16 = 2**-6  # relative: more than rounding cosines and sines can do to an amplitude
+NEAR = 1e-4  # of angles; below it two are taken for one
+NAMES = {"halves": "pairs (i, i + width/2)", "interleaved": "pairs of neighbours"}
+OTHER = {"halves": "interleaved", "interleaved": "halves"}
 LENGTH_COUNTS = ("dynamic", "longrope")  # scalings in which a row may turn otherwise in a longer text
 
 
 class Raised(ValueError):
     r"""The function raised something where it should have turned x; that is the cause of this error.
 
-    ``told`` is what happened, without the name of the function.
+    ``told`` is what happened, without the name of the function, and ``hint`` what may help.
 
     >>> identify(lambda x: x, dim=4)
     Traceback (most recent call last):
@@ -45,10 +50,11 @@ class Raised(ValueError):
     posbook.practice.probe.Raised: fn raised TypeError when called as fn(x (4, 1, 2, 4), positions (2,)): ...
     """
 
-    def __init__(self, error: Exception, x: Tensor, at: Tensor):
+    def __init__(self, error: Exception, x: Tensor, at: Tensor, hint: str):
         form = f"fn(x {tuple(x.shape)}, positions {tuple(at.shape)})"
         self.told = f"raised {type(error).__name__} when called as {form}: {_said(error)}"
-        super().__init__(f"fn {self.told}; is dim right? for other forms see posbook.practice.adapters")
+        self.hint = hint or "is dim right? for other forms see posbook.practice.adapters"
+        super().__init__(f"fn {self.told}; {self.hint}")
 
 
 @dataclass(frozen=True)
@@ -56,13 +62,13 @@ class Report:
     r"""What a function does with position, as measured.
 
     ``frequencies`` are (pairs,), in the order of the layout's pairs, in radians per token, never negative;
-    ``direction`` is 1 for anticlockwise and -1 for clockwise. ``permutation`` says where each channel goes at
-    position 0; None where it stays. ``layout`` is ``"halves"``, ``"interleaved"``, ``"none"`` where nothing
-    turns, or ``"unknown"``.
+    ``features`` are the channels that turn; ``direction`` is 1 for anticlockwise and -1 for clockwise.
+    ``permutation`` says where each channel goes at position 0; None where it stays. ``layout`` is
+    ``"halves"``, ``"interleaved"``, ``"none"`` where nothing turns, or ``"unknown"``.
 
     >>> report = identify(lambda x, at: x, dim=4)
-    >>> report.layout, report.rotary_dim
-    ('none', 0)
+    >>> report.layout, report.rotary_dim, report.features
+    ('none', 0, ())
     >>> print(*report.findings)
     R7 warning: nothing varies with the position
     """
@@ -71,18 +77,42 @@ class Report:
     layout: str
     direction: int
     rotary_dim: int
+    features: tuple[int, ...]
     frequencies: Float[Tensor, " pairs"]
     amplitude: float
     offset: float
     permutation: tuple[int, ...] | None
     findings: tuple[Finding, ...]
 
+    @property
+    def begins(self) -> int:
+        r"""The first channel of the part that turns, which is ``rotary_dim`` wide.
+
+        >>> from posbook import rotary
+        >>> def last(x, at):
+        ...     angles = frequencies.angles(at, frequencies.geometric(4))
+        ...     return torch.cat((x[..., :4], rotary.rotate(x[..., 4:], angles, layout="halves")), dim=-1)
+        >>> report = identify(last, dim=8)
+        >>> report.begins, report.features
+        (4, (4, 5, 6, 7))
+        """
+        # Where the fastest pairs stand still, halves begin before the first channel that turns.
+        return min(self.features[0], self.dim - self.rotary_dim) if self.features else 0
+
+    def told(self, code: str) -> bool:
+        r"""Whether an error of this code was found.
+
+        >>> identify(lambda x, at: x, dim=4).told("R7")
+        False
+        """
+        return any(f.code == code and f.severity == "error" for f in self.findings)
+
     def explain(self, against: Group, length: int | None = None) -> tuple[Finding, ...]:
         r"""What differs from what a configuration asks for, and the mistake that would make it so.
 
-        Empty where all agrees: layout, direction, width, amplitude and every frequency to 1e-5. Of what the
-        function does besides, its errors are repeated; that rows of a batch share one length is none where
-        the configuration's frequencies depend on the length.
+        No error is among them where all agrees: layout, direction, place, width, amplitude and every
+        frequency to 1e-5. What the function does besides is repeated, its warnings and notes too; that rows
+        of a batch share one length is no error where the configuration's frequencies depend on the length.
 
         >>> from posbook import rotary
         >>> from posbook.practice import config
@@ -94,8 +124,10 @@ class Report:
         >>> print(*identify(fn, dim=8).explain(group))
         R4 error: base 10000, and 500 is asked for
         """
-        declared = ("R14",) if against.rope_type in LENGTH_COUNTS else ()
-        own = (f for f in self.findings if f.severity == "error" and f.code not in declared)
+        declared = {("R7", "warning")}  # that nothing turns is right here, or an error of its own
+        if against.rope_type in LENGTH_COUNTS:
+            declared.add(("R14", "error"))
+        own = (f for f in self.findings if (f.code, f.severity) not in declared)
         return (*_compare(self, against, length), *own)
 
 
@@ -128,9 +160,12 @@ def identify(fn: Rotation, *, dim: int, longest: int = 8192) -> Report:
     first, second, permutation, offset = _start(first, second, found)
     pairs, turns, lengths = _pairs(first, second)
     layout, width = _layout(pairs, dim)
-    order = sorted(pairs)
+    if mixed := _mixed(second, pairs, layout, width):
+        turns, lengths = mixed
+        told = f"cosines and sines lie as for {NAMES[OTHER[layout]]}, and {NAMES[layout]} are swapped"
+        found.append(Finding("R2", "error", told))
     direction = 1
-    angles = [turns[pair] for pair in order]
+    angles = [turns[pair] for pair in sorted(turns)]
     moving = [angle for angle in angles if abs(angle) > SEEN]
     if moving and sum(angle < 0 for angle in moving) * 2 > len(moving):
         direction = -1
@@ -151,14 +186,18 @@ def identify(fn: Rotation, *, dim: int, longest: int = 8192) -> Report:
         layout,
         direction,
         width,
+        tuple(sorted(feature for pair in pairs for feature in pair)),
         torch.tensor([abs(angle) for angle in angles], dtype=torch.float64),
         round(amplitudes[len(amplitudes) // 2], 7),
         offset,
         permutation,
-        (),
+        tuple(found),
     )
-    if layout in ("halves", "interleaved") and (first.diagonal()[width:] != 1).any():
-        found.append(Finding("R6", "error", f"features from {width} on do not turn, and come out changed"))
+    if layout in ("halves", "interleaved"):
+        begins = report.begins
+        rest = [i for i in range(dim) if not begins <= i < begins + width]
+        if (first.diagonal()[rest] != 1).any():
+            found.append(Finding("R6", "error", f"features {ranges(rest)} do not turn, and come out changed"))
     found += _behaviour(fn, report, longest, unused)
     return replace(report, findings=tuple(found))
 
@@ -185,8 +224,8 @@ def assert_matches(fn: Rotation, group: Group, *, length: int | None = None) -> 
     trained = group.trained_length if group.rope_type in LENGTH_COUNTS else None
     longest = min(max(2 * (trained or 0), 8192), 1 << 16)
     found = identify(fn, dim=group.head_dim, longest=longest).explain(group, length)
-    if found:
-        raise AssertionError("\n".join(map(str, found)))
+    if wrong := [f for f in found if f.severity == "error"]:
+        raise AssertionError("\n".join(map(str, wrong)))
 
 
 # --- the measurement ---------------------------------------------------------------------------------------
@@ -196,13 +235,30 @@ def _call(fn: Rotation, x: Tensor, at: Tensor) -> Tensor:
     try:
         y = fn(x, at)
     except Exception as error:
-        raise Raised(error, x, at) from error
+        raise Raised(error, x, at, _heads_last(fn, x, at)) from error
     if not isinstance(y, Tensor) or y.shape != x.shape:
         came = tuple(y.shape) if isinstance(y, Tensor) else type(y).__name__
-        raise ValueError(f"fn(x, positions) must return the shape of x, {tuple(x.shape)}, not {came}")
+        hint = _heads_last(fn, x, at)
+        told = f"fn(x, positions) must return the shape of x, {tuple(x.shape)}, not {came}"
+        raise ValueError(told + (f"; {hint}" if hint else ""))
     if not y.is_floating_point():
         raise ValueError(f"fn(x, positions) must return real numbers, as {x.dtype}, not {y.dtype}")
     return y
+
+
+def _heads_last(fn: Rotation, x: Tensor, at: Tensor) -> str:
+    """What to do with a function that wants heads after positions; empty where that is not it."""
+    try:
+        y = fn(x.transpose(1, 2).contiguous(), at)
+    except Exception:  # whatever it raises, it is not this
+        return ""
+    if (
+        not isinstance(y, Tensor)
+        or y.shape != x.transpose(1, 2).shape
+        or not _near(y, y[:, :, :1].expand_as(y))
+    ):
+        return ""
+    return "it runs where x is (batch, seq, heads, dim): wrap it in posbook.practice.adapters.heads_last"
 
 
 @torch.no_grad()
@@ -280,6 +336,31 @@ def _layout(pairs: list[tuple[int, int]], dim: int) -> tuple[str, int]:
     return "unknown", 2 * len(pairs)
 
 
+def _mixed(second: Tensor, pairs: list[tuple[int, int]], layout: str, width: int):
+    """Angles and lengths of a table of the other layout; None where both features of a pair turn alike.
+
+    Each feature that comes out has a cosine, of itself, and a sine, of its partner: an angle of its own.
+    """
+    if layout not in OTHER or 2 * len(pairs) != width:
+        return None
+    cos, sin = {}, {}
+    for a, b in pairs:
+        cos[a], sin[a] = second[a, a].item(), -second[b, a].item()
+        cos[b], sin[b] = second[b, b].item(), second[a, b].item()
+    angles = {i: math.atan2(sin[i], cos[i]) for i in cos}
+    lengths = [math.hypot(sin[i], cos[i]) for i in cos]
+    if max(abs(angles[a] - angles[b]) for a, b in pairs) < NEAR:
+        return None
+    features, half = sorted(angles), width // 2
+    if layout == "interleaved":
+        table = list(zip(features[:half], features[half:], strict=True))
+    else:
+        table = list(zip(features[::2], features[1::2], strict=True))
+    if max(abs(angles[a] - angles[b]) for a, b in table) > SAME:
+        return None
+    return {(a, b): angles[a] for a, b in table}, dict(zip(pairs, lengths[::2], strict=True))
+
+
 @torch.no_grad()
 def _behaviour(fn: Rotation, report: Report, longest: int, unused: nn.Module | None) -> list[Finding]:
     """What a function does besides turning: along which axis, by which positions, from which past."""
@@ -288,8 +369,8 @@ def _behaviour(fn: Rotation, report: Report, longest: int, unused: nn.Module | N
     y = _call(fn, x, torch.arange(5))
     if report.layout == "none":
         still = torch.allclose(y, x)
-        return [Finding("R7", "warning", "nothing varies with the position")] if still else []
-    checks = (_axis(y), _steps(fn, x, y), _relativity(fn, report), _precision(fn, report))
+        return [Finding("R7", "warning", "nothing varies with the position")] if still else [*_axis(fn, x, y)]
+    checks = (_axis(fn, x, y), _steps(fn, x, y), _relativity(fn, report), _precision(fn, report))
     found = [finding for check in checks for finding in check]
     found += _past(fn, report, longest)
     found += _rows(fn, x, longest)
@@ -306,11 +387,11 @@ def _said(error: BaseException) -> str:
     return " ".join(str(error).split())[:160] or type(error).__name__
 
 
-def _axis(y: Tensor) -> Iterator[Finding]:
+def _axis(fn: Rotation, x: Tensor, y: Tensor) -> Iterator[Finding]:
     if not _near(y[:, :1].expand_as(y), y):
-        yield Finding(
-            "R7", "error", "the result depends on the head: the position is read from the wrong axis"
-        )
+        hint = _heads_last(fn, x, torch.arange(x.shape[2]))
+        told = "the result depends on the head: the position is read from the wrong axis"
+        yield Finding("R7", "error", told + (f"; {hint}" if hint else ""))
 
 
 def _steps(fn: Rotation, x: Tensor, y: Tensor) -> Iterator[Finding]:
@@ -356,14 +437,20 @@ def _relativity(fn: Rotation, report: Report) -> Iterator[Finding]:
 def _precision(fn: Rotation, report: Report) -> Iterator[Finding]:
     x = torch.ones(1, 1, 6, report.dim)
     length = math.sqrt(2) * report.amplitude  # of every pair of ones
+    others: list[str] = []
     for dtype, start, limit in ((torch.bfloat16, 255, 2**-5), (torch.float16, 2047, 2**-8)):
         at = torch.arange(start, start + 6)
         try:
-            y, exact = (_call(fn, ones, at).double()[0, 0] for ones in (x.to(dtype), x))
+            came, exact = (_call(fn, ones, at) for ones in (x.to(dtype), x))
         except REFUSALS as error:
             yield Finding("R10", "note", f"{dtype} at positions from {start} is refused: {_said(error)}")
             continue
-        same = (y.diff(dim=0) == 0).all(dim=1).nonzero().flatten().tolist()
+        if came.dtype != dtype:
+            others.append(f"{came.dtype} for {dtype}")
+        y, exact = came.double()[0, 0], exact.double()[0, 0]
+        alike, exactly = ((rows.diff(dim=0) == 0).all(dim=1) for rows in (y, exact))
+        ended = exactly.flip(0).cumprod(0).flip(0).bool()  # a table's last row, from there to the end
+        same = (alike & ~ended).nonzero().flatten().tolist()
         off = (y - exact).abs().max().item() / length
         if same and report.frequencies.max() > 0.1:
             where = int(at[same[0]])
@@ -374,6 +461,9 @@ def _precision(fn: Rotation, report: Report) -> Iterator[Finding]:
             yield Finding(
                 "R10", "error", f"in {dtype} rows near position {start} are off by {off:.2g} of their length"
             )
+    if others:
+        told = f"what comes back has another dtype than x: {', '.join(others)}"
+        yield Finding("R10", "note", told)
 
 
 def _past(fn: Rotation, report: Report, longest: int) -> Iterator[Finding]:
@@ -410,13 +500,23 @@ def _evenness(y: Tensor, report: Report) -> Iterator[Finding]:
     if report.permutation:
         y = y[:, list(report.permutation)]
     cut = (2, -1) if report.layout == "halves" else (-1, 2)
-    a, b = y[:, : report.rotary_dim].unflatten(1, cut).unbind(1 if report.layout == "halves" else 2)
+    begins = report.begins
+    part = y[:, begins : begins + report.rotary_dim].unflatten(1, cut)
+    a, b = part.unbind(1 if report.layout == "halves" else 2)
     phase = torch.atan2(b, a)
     turns = (phase.diff(dim=0) - (phase[1] - phase[0]) + math.pi) % (2 * math.pi) - math.pi
     # Twice what float32 rounds of an angle, and of a cosine.
     allowed = 1e-5 + 4e-7 * torch.arange(1, len(y), dtype=y.dtype)
     uneven = (turns.abs() > allowed[:, None]).any(dim=1).nonzero().flatten()
     if not len(uneven):
+        worst = turns.abs().max().item()
+        if worst > SAME:
+            yield Finding(
+                "R10",
+                "note",
+                f"steps are uneven by up to {worst:.2g} rad before position {len(y)}, as where angles are "
+                "taken in float32: right to about 1e-7 of the position",
+            )
         return
     first = int(uneven[0]) + 1
     before = (y[:first] - y[first]).abs().amax(dim=1)
@@ -427,6 +527,9 @@ def _evenness(y: Tensor, report: Report) -> Iterator[Finding]:
             f"position {first} turns like position {int(before.argmin())}: a table wraps round or ends there",
         )
         return
+    lengths = torch.hypot(a, b)[1]
+    if report.told("R2") or lengths.max() - lengths.min() > BFLOAT16 * lengths.max():
+        return  # no pair has one phase
     worst = turns.abs().max().item()
     yield Finding(
         "R10",
@@ -527,13 +630,14 @@ def _compare(report: Report, group: Group, length: int | None) -> list[Finding]:
     found = []
     if report.layout == "unknown":
         found.append(Finding("R2", "error", "the pairs are neither neighbours nor (i, i + width/2)"))
+    elif report.told("R2"):
+        pass  # it has parts of both layouts
     elif group.layout != "unknown" and group.layout != report.layout and report.dim > 2:
-        names = {"halves": "pairs (i, i + width/2)", "interleaved": "pairs of neighbours"}
         found.append(
             Finding(
                 "R2",
                 "error",
-                f"turns {names[report.layout]}, and this family stores {names[group.layout]}: permute the "
+                f"turns {NAMES[report.layout]}, and this family stores {NAMES[group.layout]}: permute the "
                 "rows of the query and key projections, or pair the other way",
             )
         )
@@ -551,11 +655,33 @@ def _compare(report: Report, group: Group, length: int | None) -> list[Finding]:
     turning = 2 * len(measured)
     if turning != width:
         found.append(Finding("R6", "error", f"{turning} features turn, {width} of {group.head_dim} should"))
-    elif not _same(measured, expected):
-        found.append(Finding("R4", "error", _mistake(measured, expected, group, length)))
+    else:
+        found += _place(report, group)
+    if turning == width and not _same(measured, expected):
+        found.append(_mistake(measured, expected, group, length))
     if abs(report.amplitude / group.attention_factor - 1) > SAME:
         found.append(Finding("R5", "error", _amplitude(report.amplitude, group)))
     return found
+
+
+def _place(report: Report, group: Group) -> Iterator[Finding]:
+    """Whether those features turn that should, where their number is right."""
+    if report.layout == "unknown":
+        return
+    begins = report.dim - group.rotary_dim if group.part == "last" else 0
+    pairs = torch.arange(len(report.frequencies))
+    if report.layout == "halves":
+        a, apart = pairs, group.rotary_dim // 2
+    else:
+        a, apart = 2 * pairs, 1
+    due = sorted((begins + torch.cat((a, a + apart))).tolist())
+    if due == list(report.features):
+        return
+    turned, due = ranges(report.features), ranges(due)
+    if group.layout == "unknown":
+        yield Finding("R6", "warning", f"features {turned} turn; in most models {due} would")
+    else:
+        yield Finding("R6", "error", f"features {turned} turn, {due} should")
 
 
 def _same(measured: Tensor, expected: Tensor) -> bool:
@@ -575,22 +701,26 @@ def _amplitude(amplitude: float, group: Group) -> str:
     return f"amplitude {amplitude:.6g}, {due:.6g} is asked for" + (f": {named}" if named else "")
 
 
-def _mistake(measured: Tensor, expected: Tensor, group: Group, length: int | None) -> str:
-    for name, theta in _mistakes(group, length):
-        if _same(measured, theta):
-            return name
+def _mistake(measured: Tensor, expected: Tensor, group: Group, length: int | None) -> Finding:
+    for code, known in (("R4", _mistakes), ("R6", _widths), ("R11", _casts), ("R10", _tables)):
+        for name, theta in known(group, length):
+            if _same(measured, theta):
+                return Finding(code, "error", name)
     more = _scaling(expected / measured)
     if more and group.rope_type == "default":
-        return f"the function applies a scaling that the configuration lacks: {more}"
+        more = f"the function applies a scaling that the configuration lacks: {more}"
+        return Finding("R4", "error", more)
     base = _base(measured)
     if base is not None and abs(base / group.base - 1) > 1e-4:
-        return f"base {base:.6g}, and {group.base:.10g} is asked for"
+        return Finding("R4", "error", f"base {base:.6g}, and {group.base:.10g} is asked for")
     off = (measured / expected).log().abs()
     worst = int(off.argmax())
     agree = int((off < SAME).sum())
-    return (
+    return Finding(
+        "R4",
+        "error",
         f"pair {worst} turns by {measured[worst]:.6g} a token, {expected[worst]:.6g} is asked for; "
-        f"{agree} of {len(expected)} pairs agree"
+        f"{agree} of {len(expected)} pairs agree",
     )
 
 
@@ -639,16 +769,12 @@ def _mistakes(group: Group, length: int | None):
             replace(group, base=10_000.0).frequencies(length),
         )
         yield "base 10000 and no scaling", frequencies.geometric(group.rotary_dim, 10_000.0)
-    if group.rotary_dim != group.head_dim:
-        over = group.base ** (-2 * torch.arange(pairs, dtype=torch.float64) / group.head_dim)
-        yield f"exponents over the head's {group.head_dim} features, where {group.rotary_dim} turn", over
     if pairs > 1:
         exponents = torch.arange(pairs, dtype=torch.float64) / (pairs - 1)
         yield "exponents over pairs - 1, as in tensor2tensor's sinusoids", group.base**-exponents
-    yield (
-        "exponents i/width instead of 2i/width",
-        group.base ** (-torch.arange(pairs, dtype=torch.float64) / (2 * pairs)),
-    )
+    if group.head_dim != 2 * group.rotary_dim:  # there they are the exponents over the head
+        half = group.base ** (-torch.arange(pairs, dtype=torch.float64) / (2 * pairs))
+        yield "exponents i/width instead of 2i/width", half
     yield "the slowest pair first", group.frequencies(length).flip(0)
     if factor > 1:
         yield f"all pairs are divided by {factor:g}, as in interpolation", plain / factor
@@ -677,6 +803,31 @@ def _mistakes(group: Group, length: int | None):
     if group.rope_type == "dynamic":
         yield "the base of the trained length, whatever the length", plain
         yield f"static: NTK-aware by {factor:g} at every length", scaling.ntk(plain, factor)
+
+
+def _widths(group: Group, length: int | None):
+    """Exponents over a width that is not that of the part which turns."""
+    for whose, width in (("head", group.head_dim), ("model", group.hidden_size)):
+        if width > group.rotary_dim:
+            over = replace(group, base=group.base ** (group.rotary_dim / width)).frequencies(length)
+            yield f"exponents over the {whose}'s {width} features, where {group.rotary_dim} turn", over
+
+
+def _casts(group: Group, length: int | None):
+    """Frequencies that were kept in half precision, whatever is computed from them."""
+    for dtype in (torch.bfloat16, torch.float16):
+        rounded = group.frequencies(length).to(dtype).double()
+        yield f"the frequencies are those asked for, rounded to {str(dtype).removeprefix('torch.')}", rounded
+
+
+def _tables(group: Group, length: int | None):
+    """Cosines and sines in half precision, of right frequencies or of such that were cast as well."""
+    theta, factors = group.frequencies(length), {1.0, group.attention_factor}
+    for dtype, factor in itertools.product((torch.bfloat16, torch.float16), factors):
+        for angles in (theta, theta.to(dtype).double()):
+            cos, sin = ((factor * of(angles)).to(dtype).double() for of in (torch.cos, torch.sin))
+            name = str(dtype).removeprefix("torch.")
+            yield f"cosines and sines are those asked for, rounded to {name}", torch.atan2(sin, cos)
 
 
 def _yarn_mistakes(group: Group, plain: Tensor):

@@ -110,5 +110,21 @@ def test_a_familys_layout_is_that_of_its_code(classes, name):
     assert report.direction == (-1 if name == "nanochat" else 1)
 
 
+def test_of_a_wider_head_the_first_features_turn_and_of_deepseek_v4s_the_last(classes):
+    """Of the families whose code turns a part by itself; others cut the head before."""
+    wider = {}
+    for name in RELEASED:
+        fn, dim = turning(name, *classes[name])
+        try:
+            report = probe.identify(fn, dim=2 * dim, longest=64)
+        except ValueError:  # a head is as wide as its table
+            continue
+        wider[name] = report.features == tuple(range(dim, 2 * dim))
+        assert wider[name] or report.features == tuple(range(dim)), name
+    assert {"glm", "gpt_neox", "nemotron", "bamba"} <= set(wider)
+    assert {name for name, last in wider.items() if last} == {"deepseek_v4"}
+    assert "qk_rope_head_dim" in schema.families()["deepseek_v4"]
+
+
 def test_the_families_left_out_are_not_in_transformers(classes):
     assert {name for name in schema.families() if name not in classes} == NOT_IN_TRANSFORMERS

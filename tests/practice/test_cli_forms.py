@@ -38,6 +38,16 @@ class Rotary(nn.Module):
         return turn(x, at)
 
 instance = Rotary()
+
+class Holds(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("theta", THETA.clone(), persistent=False)
+
+    def forward(self, x, at):
+        return rotary.rotate(x, frequencies.angles(at, self.theta.double()), layout="halves").to(x.dtype)
+
+holds = Holds()
 """
 LLAMA = {
     "model_type": "llama",
@@ -92,6 +102,36 @@ def test_with_a_configuration_the_all_clear_says_what_it_is_about(run, folder):
     assert json.loads(run(*arguments, "--json").stdout)["compared_with"] == "config.json"
 
 
+def test_warnings_and_notes_are_told_with_and_without_a_configuration_and_do_not_fail(run, folder):
+    arguments = "identify", "forms.py:holds", "--dim", 128
+    for more in ([], ["--config", "config.json"]):
+        result = run(*arguments, *more)
+        assert result.exit_code == 0
+        assert "R11 warning  module.to(torch.bfloat16) rounds the frequencies" in result.stdout
+        assert "R11 note  built on the meta device" in result.stdout
+        found = json.loads(run(*arguments, *more, "--json").stdout)["findings"]
+        assert [f["severity"] for f in found if f["code"] == "R11"] == ["warning", "note"]
+    assert result.stdout.endswith("It does what the configuration asks for.\n")
+
+
+def test_of_several_recipes_the_one_with_the_fewest_errors_is_compared_with(run, folder):
+    other = {"sliding_attention": {"rope_theta": 5e5}, "full_attention": {"rope_theta": 1e6}}
+    types = {"num_hidden_layers": 2, "layer_types": ["full_attention", "sliding_attention"]}
+    (folder / "config.json").write_text(json.dumps(LLAMA | types | {"rope_parameters": other}), "utf-8")
+    result = run("identify", "forms.py:holds", "--dim", 128, "--config", "config.json")
+    assert (result.exit_code, "It does what" in result.stdout) == (0, True), result.stdout
+
+
+@pytest.mark.parametrize("code", ["R4", "R6"])
+def test_a_person_and_a_script_are_given_one_address(run, folder, code):
+    width = {"R4": {"rope_theta": 1e4}, "R6": {"partial_rotary_factor": 0.5}}[code]
+    (folder / "config.json").write_text(json.dumps(LLAMA | width), "utf-8")
+    arguments = "identify", "forms.py:turn", "--dim", 128, "--config", "config.json"
+    (found,) = json.loads(run(*arguments, "--json").stdout)["findings"]
+    assert found["code"] == code
+    assert f"({found['section']})" in run(*arguments).stdout
+
+
 @pytest.mark.parametrize("name, dim, kind", [
     ("turn", 64, "ValueError"),
     ("turn", 127, "ValueError"),
@@ -117,6 +157,29 @@ def test_a_class_is_not_its_instance(run, folder):
         run("identify", "forms.py:Rotary", "--dim", 128)
     )
     assert run("identify", "forms.py:instance", "--dim", 128).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "written, call",
+    [("Rotary", "Rotary()"), *((call, call) for call in ("Rotary()", "Rotary(64, base=5e5)", "turn()"))],
+)
+def test_how_an_instance_is_named_is_said(run, folder, written, call):
+    told = refused(run("identify", f"forms.py:{written}", "--dim", 128))
+    assert told.endswith(f"Write a line such as probed = {call} into the file, and name :probed")
+
+
+def test_what_the_hint_says_works_and_nothing_was_called(run, folder):
+    assert "nothing is called" in refused(run("identify", "forms.py:Rotary(print('called'))", "--dim", 128))
+    with (folder / "forms.py").open("a") as file:
+        file.write("probed = Rotary()\n")
+    assert run("identify", "forms.py:probed", "--dim", 128).exit_code == 0
+
+
+def test_a_function_of_heads_after_positions_is_told_its_adapter_on_one_line(run, folder):
+    with (folder / "forms.py").open("a") as file:
+        file.write("def last(x, at):\n    return x * torch.ones(1, len(at), 1, 1)\n")
+    line = refused(run("identify", "forms.py:last", "--dim", 128))
+    assert line.endswith("(batch, seq, heads, dim): wrap it in posbook.practice.adapters.heads_last")
 
 
 def test_from_python_the_error_of_the_function_is_the_cause():

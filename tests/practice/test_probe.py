@@ -59,6 +59,8 @@ def test_layout_direction_width_and_every_frequency_are_found(layout, sign, widt
 def test_pairs_that_stand_still_are_none():
     report = probe.identify(turning(frequencies.proportional(DIM, 0.25)), dim=DIM)
     assert (report.layout, report.rotary_dim, len(report.frequencies)) == ("halves", DIM, 8)
+    assert report.features == (*range(8), *range(32, 40))
+    assert report.findings == ()
 
 
 def test_no_encoding_is_called_none():
@@ -77,6 +79,72 @@ def test_channels_that_come_out_in_another_order_are_a_permutation():
     assert report.layout == "interleaved"
     assert report.permutation == tuple(order.argsort().tolist())
     torch.testing.assert_close(report.frequencies, PLAIN, rtol=1e-5, atol=0)
+
+
+# --- which features ----------------------------------------------------------------------------------------
+
+
+def of_the_last(fn, width):
+    """Turns the last features as fn turns the first."""
+    return lambda x, at: fn(x.roll(width, -1), at).roll(-width, -1)
+
+
+@pytest.mark.parametrize("layout", ["halves", "interleaved"])
+@pytest.mark.parametrize("width", [16, 32])
+def test_the_features_that_turn_are_found_where_they_lie(layout, width):
+    plain = turning(frequencies.geometric(width), layout, amplitude=1.25, width=width)
+    for fn, features in ((plain, range(width)), (of_the_last(plain, width), range(DIM - width, DIM))):
+        report = probe.identify(fn, dim=DIM)
+        assert (report.features, report.begins) == (tuple(features), features[0])
+        assert (report.layout, report.rotary_dim, report.findings) == (layout, width, ())
+
+
+@pytest.mark.parametrize("layout", ["halves", "interleaved"])
+def test_the_last_features_turn_where_the_first_should(layout):
+    kind = {"halves": "gpt_neox", "interleaved": "glm"}[layout]
+    against = group(model_type=kind, partial_rotary_factor=0.5)
+    assert (against.layout, against.part) == (layout, "first")
+    right = turning(frequencies.geometric(32), layout, width=32)
+    assert probe.identify(right, dim=DIM).explain(against) == ()
+    assert_matches(right, against)
+    (found,) = probe.identify(of_the_last(right, 32), dim=DIM).explain(against)
+    assert str(found) == "R6 error: features 32–63 turn, 0–31 should"
+    with pytest.raises(AssertionError, match="features 32–63 turn"):
+        assert_matches(of_the_last(right, 32), against)
+
+
+def test_in_latent_attention_the_last_features_should_turn():
+    values = {"model_type": "deepseek_v3", "qk_rope_head_dim": 32, "rope_theta": 1e4}
+    (against,) = config.read(values | {"hidden_size": 256, "num_attention_heads": 2}).groups
+    first = turning(frequencies.geometric(32), "interleaved", width=32)
+    assert probe.identify(first, dim=32).explain(against) == ()  # the part alone
+    assert probe.identify(of_the_last(first, 32), dim=DIM).explain(against) == ()
+    (found,) = probe.identify(first, dim=DIM).explain(against)
+    assert str(found) == "R6 error: features 0–31 turn, 32–63 should"
+
+
+def test_of_a_family_nobody_knows_the_place_is_only_pointed_at():
+    against = group(model_type="ours", partial_rotary_factor=0.5)
+    last = of_the_last(turning(frequencies.geometric(32), width=32), 32)
+    (found,) = probe.identify(last, dim=DIM).explain(against)
+    assert found.severity == "warning"
+    assert "features 32–63 turn; in most models 0–31 would" in found.message
+
+
+def test_a_proportional_head_turns_the_first_of_each_half():
+    against = group(model_type="gemma4_text", rope_type="proportional", partial_rotary_factor=0.25)
+    assert probe.identify(turning(frequencies.proportional(DIM, 0.25)), dim=DIM).explain(against) == ()
+    late = turning(torch.cat((torch.zeros(24), PLAIN[:8])))
+    (found,) = probe.identify(late, dim=DIM).explain(against)
+    assert "features 24–31, 56–63 turn, 0–7, 32–39 should" in found.message
+
+
+def test_rounded_angles_are_seen_in_the_last_features_too():
+    def rounds(x, at):
+        turned = rotary.rotate(x[..., 32:], (at[:, None] * PLAIN[::2]).bfloat16().double(), layout="halves")
+        return torch.cat((x[..., :32], turned), dim=-1)
+
+    assert "steps are uneven" in mistaken(probe.identify(rounds, dim=DIM).findings, "R10")
 
 
 # --- planted faults ----------------------------------------------------------------------------------------
@@ -179,7 +247,71 @@ def test_exponents_over_the_whole_head_are_named():
     against = group(partial_rotary_factor=0.5)
     wrong = 1e4 ** (-2 * torch.arange(16, dtype=torch.float64) / DIM)
     found = probe.identify(turning(wrong, width=32), dim=DIM).explain(against)
-    assert "exponents over the head's 64 features, where 32 turn" in mistaken(found, "R4")
+    (only,) = found
+    assert str(only) == "R6 error: exponents over the head's 64 features, where 32 turn"
+    assert only.section == "use/porting.html#partial-rotation"
+
+
+@pytest.mark.parametrize("width", [32, DIM])
+@pytest.mark.parametrize("rope", [{}, LLAMA3])
+def test_exponents_over_the_whole_model_are_named_and_no_base_that_nobody_has(width, rope):
+    values = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 64, "head_dim": DIM}
+    rope = {"rope_theta": 1e4, "partial_rotary_factor": width / DIM, **rope}
+    (against,) = config.read({**values, "rope_parameters": rope, "max_position_embeddings": 8192}).groups
+    wrong = 1e4 ** (-2 * torch.arange(width // 2, dtype=torch.float64) / 4096)
+    if rope.get("factor"):
+        wrong = scaling.llama3(wrong, 8, 1024)
+    (found,) = probe.identify(turning(wrong, width=width), dim=DIM).explain(against)
+    assert str(found) == f"R6 error: exponents over the model's 4096 features, where {width} turn"
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("against", [group(), group(**LLAMA3)])
+def test_frequencies_that_were_cast_are_named(dtype, against):
+    theta = against.frequencies()
+    (found,) = probe.identify(turning(theta.to(dtype).double()), dim=DIM).explain(against)
+    name = {torch.bfloat16: "bfloat16", torch.float16: "float16"}[dtype]
+    assert str(found) == f"R11 error: the frequencies are those asked for, rounded to {name}"
+    assert probe.identify(turning(theta.float().double()), dim=DIM).explain(against) == ()
+
+
+def half_tables(dtype, angles_too=False, positions_too=False):
+    """Cosines and sines of a lower precision, whatever x has."""
+
+    def fn(x, at):
+        angles = at[:, None] * (PLAIN.to(dtype).double() if angles_too else PLAIN)
+        if positions_too:
+            angles = (at[:, None].to(dtype) * PLAIN.to(dtype)).double()
+        cos, sin = ((of(angles)).to(dtype).to(x.dtype).repeat(1, 2) for of in (torch.cos, torch.sin))
+        a, b = x.chunk(2, dim=-1)
+        return x * cos + torch.cat((-b, a), dim=-1) * sin
+
+    return fn
+
+
+@pytest.mark.parametrize("dtype, name", [(torch.bfloat16, "bfloat16"), (torch.float16, "float16")])
+@pytest.mark.parametrize("angles_too", [False, True])
+def test_cosines_and_sines_that_were_cast_are_named(dtype, name, angles_too):
+    report = probe.identify(half_tables(dtype, angles_too), dim=DIM)
+    found = report.explain(group())
+    assert f"cosines and sines are those asked for, rounded to {name}" in mistaken(found, "R10")
+    assert mistaken(found, "R4") == ""
+
+
+def test_rounded_positions_are_told_whatever_the_dtype_of_x():
+    found = mistaken(probe.identify(half_tables(torch.bfloat16, positions_too=True), dim=DIM).findings, "R10")
+    assert "in torch.bfloat16 positions 256 and 257 coincide: they are rounded" in found
+    assert "steps are uneven" in found
+
+
+def test_a_module_that_was_cast_whole_is_named():
+    class Casts(Module):
+        def forward(self, x, at):
+            angles = (at[..., None] * self.theta.float()).repeat(1, 1, 2)
+            return angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+
+    found = probe.identify(adapters.tables(apply, Casts().to(torch.bfloat16)), dim=DIM).explain(group())
+    assert "the frequencies are those asked for, rounded to bfloat16" in mistaken(found, "R11")
 
 
 def test_an_unknown_mistake_names_the_pair_that_is_farthest_off():
@@ -302,6 +434,24 @@ def angles_in_its_dtype(x, at):
     return rotary.rotate(x, angles, layout="halves")
 
 
+def mixing(swap, table, theta=PLAIN, width=DIM, amplitude=1.0, sign=1):
+    """Swaps the partners of one layout, with cosines and sines that lie as for another."""
+
+    def fn(x, at):
+        angles = sign * at[:, None] * theta
+        angles = angles.repeat(1, 2) if table == "halves" else angles.repeat_interleave(2, dim=-1)
+        part, rest = x[..., :width], x[..., width:]
+        if swap == "halves":
+            a, b = part.chunk(2, dim=-1)
+            swapped = torch.cat((-b, a), dim=-1)
+        else:
+            swapped = torch.stack((-part[..., 1::2], part[..., ::2]), dim=-1).flatten(-2)
+        turned = amplitude * (part * angles.cos() + swapped * angles.sin())
+        return torch.cat((turned, rest), dim=-1).to(x.dtype)
+
+    return fn
+
+
 def angles_in_bfloat16(x, at):
     return rotary.rotate(x, (at[:, None] * PLAIN).bfloat16().double(), layout="halves")
 
@@ -340,7 +490,7 @@ def across(x, at):
     [
         (some_the_other_way, "R3", "error", "some pairs turn one way and some the other"),
         (of_some_amplitudes, "R5", "error", "amplitudes from 1 to 1.31: one for all is due"),
-        (stretched_beyond, "R6", "error", "features from 16 on do not turn, and come out changed"),
+        (stretched_beyond, "R6", "error", "features 16–63 do not turn, and come out changed"),
         (lambda x, at: x, "R7", "warning", "nothing varies with the position"),
         (ignores_positions, "R8", "error", "row at position 3 is row 0 of a sequence: positions are ignored"),
         (one_late, "R8", "error", "row at position 3 is row 4 of a sequence: the step is counted wrongly"),
@@ -382,6 +532,73 @@ def test_one_length_for_all_rows_is_declared_where_frequencies_depend_on_it():
     codes = [f.code for f in report.explain(group(**DYNAMIC | {"factor": 4.0}))]
     assert "R14" in [f.code for f in report.findings]
     assert "R14" not in codes
+
+
+def test_what_a_function_does_besides_is_told_with_a_configuration_too():
+    fn = adapters.tables(apply, Module())
+    report = probe.identify(fn, dim=DIM)
+    assert [f.severity for f in report.findings if f.code == "R11"] == ["warning", "note"]
+    assert report.explain(group()) == report.findings
+    assert_matches(fn, group())  # an error alone is a failure
+    (first, *besides) = report.explain(group(rope_theta=5e5))
+    assert str(first) == "R4 error: base 10000, and 500000 is asked for"
+    assert tuple(besides) == report.findings
+    with pytest.raises(AssertionError) as raised:
+        assert_matches(fn, group(rope_theta=5e5))
+    assert str(raised.value) == str(first)
+
+
+@pytest.mark.parametrize("kind", ["gpt_neox", "glm"])
+@pytest.mark.parametrize("swap", ["halves", "interleaved"])
+@pytest.mark.parametrize("sign, amplitude", [(1, 1.0), (-1, 1.25)])
+@pytest.mark.parametrize("width", [DIM, 32])
+def test_a_table_of_one_layout_with_the_swap_of_the_other_is_named(kind, swap, sign, amplitude, width):
+    """And nothing follows from it but that scores depend on the place."""
+    table = {"halves": "interleaved", "interleaved": "halves"}[swap]
+    theta = frequencies.geometric(width, 5e5)
+    report = probe.identify(mixing(swap, table, theta, width, amplitude, sign), dim=DIM)
+    names = {"halves": "pairs (i, i + width/2)", "interleaved": "pairs of neighbours"}
+    told = f"cosines and sines lie as for {names[table]}, and {names[swap]} are swapped"
+    assert [f.code for f in report.findings if f.severity == "error"] == ["R2", "R12"]
+    assert mistaken(report.findings, "R2") == told
+    assert (report.layout, report.direction, report.rotary_dim) == (swap, sign, width)
+    assert report.amplitude == pytest.approx(amplitude, rel=1e-6)
+    torch.testing.assert_close(report.frequencies, theta, rtol=1e-5, atol=0)
+    against = group(model_type=kind, rope_theta=5e5, partial_rotary_factor=width / DIM)
+    against = replace(against, attention_factor=amplitude)
+    expected = ["R2", "R12"] if sign == 1 else ["R3", "R2", "R12"]
+    assert [f.code for f in report.explain(against) if f.severity == "error"] == expected
+
+
+@pytest.mark.parametrize("layout", ["halves", "interleaved"])
+def test_a_table_and_a_swap_of_one_layout_are_right(layout):
+    kind = {"halves": "gpt_neox", "interleaved": "glm"}[layout]
+    fn = mixing(layout, layout)
+    assert [f for f in probe.identify(fn, dim=DIM).findings if f.severity != "note"] == []
+    assert_matches(fn, group(model_type=kind, partial_rotary_factor=1.0))
+
+
+def test_steps_are_not_called_uneven_where_amplitudes_vary():
+    def fn(x, at):  # the two features of a pair are stretched differently
+        return turning()(x, at) * (1 + torch.arange(DIM) / 100)
+
+    found = [f.code for f in probe.identify(fn, dim=DIM).findings if f.severity == "error"]
+    assert "R5" in found
+    assert "R10" not in found
+
+
+@pytest.mark.parametrize("theta", [torch.ones(1), torch.full((32,), 0.5)])
+def test_where_all_angles_are_one_the_layouts_are_not_mixed(theta):
+    """Though the angles of neighbours are then those of halves."""
+    theta = theta.double()
+    report = probe.identify(turning(theta, width=2 * len(theta)), dim=DIM)
+    assert report.findings == ()
+
+
+def test_that_nothing_turns_is_told_once():
+    report = probe.identify(lambda x, at: x, dim=DIM)
+    assert [str(f) for f in report.explain(group())] == ["R6 error: nothing turns; 64 of 64 features should"]
+    assert report.explain(replace(group(), scheme="none")) == ()
 
 
 # --- modules -----------------------------------------------------------------------------------------------
@@ -449,8 +666,96 @@ def test_a_module_that_cannot_be_tried_as_a_copy_says_so():
     assert "could not be tried as a copy: sealed" in mistaken(found, "R11")
 
 
-def test_a_module_that_makes_its_frequencies_in_each_call_has_no_finding():
-    assert probe.identify(adapters.tables(apply, Constant()), dim=DIM).findings == ()
+def test_a_module_that_makes_its_frequencies_in_each_call_has_no_trouble_with_copies():
+    (found,) = probe.identify(adapters.tables(apply, Constant()), dim=DIM).findings
+    assert "angles are taken in float32" in found.message
+
+
+# --- what a right verdict leaves open ----------------------------------------------------------------------
+
+
+def test_angles_in_float32_are_a_note_and_in_float64_none():
+    def fn(x, at, dtype=torch.float32):
+        return rotary.rotate(x, at[:, None].to(dtype) * PLAIN.to(dtype), layout="halves")
+
+    report = probe.identify(fn, dim=DIM)
+    (found,) = report.findings
+    assert str(found).startswith("R10 note: steps are uneven by up to 0.0")
+    assert "angles are taken in float32: right to about 1e-7 of the position" in found.message
+    # What the note says of the error: no more than that, near the end, and no less than a tenth of it.
+    at = torch.arange(8192)
+    off = (at[:, None].float() * PLAIN.float() - at[:, None] * PLAIN.float().double()).abs().max()
+    assert 1e-8 * 8192 < off < 1e-7 * 8192
+    assert report.explain(group()) == (found,)
+    assert probe.identify(lambda x, at: fn(x, at, torch.float64), dim=DIM).findings == ()
+
+
+def test_a_result_of_another_dtype_is_a_note():
+    def fn(x, at):
+        return turning()(x.float(), at)
+
+    (found,) = probe.identify(fn, dim=DIM).findings
+    assert str(found) == (
+        "R10 note: what comes back has another dtype than x: torch.float32 for torch.bfloat16, "
+        "torch.float32 for torch.float16"
+    )
+    assert_matches(fn, group())
+
+
+@pytest.mark.parametrize("rows", [256, 2048])
+def test_a_table_that_ends_where_half_precision_is_asked_is_not_rounded(rows):
+    found = probe.identify(lambda x, at: turning()(x, at.clamp(max=rows - 1)), dim=DIM).findings
+    assert mistaken(found, "R10") == ""
+    assert f"position {rows} turns like position {rows - 1}" in mistaken(found, "R15")
+
+
+# --- heads and positions -----------------------------------------------------------------------------------
+
+WRAP = "it runs where x is (batch, seq, heads, dim): wrap it in posbook.practice.adapters.heads_last"
+
+
+def of_heads_last(width):
+    """Turns x of (batch, seq, heads, dim), as Meta's Llama does."""
+    theta = frequencies.geometric(width)
+
+    def fn(x, at):
+        angles = (at[:, None] * theta).repeat(1, 2)[:, None]
+        part, rest = x[..., :width], x[..., width:]
+        a, b = part.chunk(2, dim=-1)
+        turned = part * angles.cos() + torch.cat((-b, a), dim=-1) * angles.sin()
+        return (turned if width == DIM else torch.cat((turned, rest), dim=-1)).to(x.dtype)
+
+    return fn
+
+
+@pytest.mark.parametrize(
+    "width, what", [(DIM // 2, "fn raised RuntimeError"), (DIM, "must return the shape")]
+)
+def test_a_function_of_heads_after_positions_is_told_its_adapter(width, what):
+    fn = of_heads_last(width)
+    with pytest.raises(ValueError, match=what) as raised:
+        probe.identify(fn, dim=DIM)
+    assert str(raised.value).endswith(WRAP)
+    report = probe.identify(adapters.heads_last(fn), dim=DIM)
+    assert (report.layout, report.features) == ("halves", tuple(range(width)))
+    assert [f for f in report.findings if f.severity == "error"] == []
+
+
+def test_one_that_runs_all_the_same_is_told_it_too():
+    def fn(x, at):  # positions are those of the first axis of two
+        return of_heads_last(DIM)(x, at[: x.shape[1]] if len(at) >= x.shape[1] else torch.arange(x.shape[1]))
+
+    report = probe.identify(fn, dim=DIM)
+    assert report.layout == "none"
+    assert mistaken(report.findings, "R7").endswith(WRAP)
+    assert [f.code for f in report.explain(group())] == ["R6", "R7"]
+
+
+@pytest.mark.parametrize("fn", [lambda x, at: x @ torch.eye(3), lambda x, at: x[..., :2]])
+def test_one_that_is_wrong_either_way_is_told_no_adapter(fn):
+    with pytest.raises(ValueError) as raised:  # noqa: PT011
+        probe.identify(fn, dim=DIM)
+    assert "heads_last" not in str(raised.value)
 
 
 def test_a_module_with_saved_frequencies_survives_the_meta_device():
