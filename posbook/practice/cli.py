@@ -80,19 +80,25 @@ def identify(
     ],
     dim: Annotated[int, typer.Option(help="Features of a head.")],
     against: Annotated[Path | None, typer.Option("--config", help="Compare with this config.json.")] = None,
+    layer: Annotated[int | None, typer.Option(help="Compare with this layer, counted from 0.")] = None,
     length: Annotated[int | None, typer.Option(help="Tokens; the length to compare at.")] = None,
     as_json: As_json = False,
 ) -> None:
     """Say which encoding a function is: layout, direction, frequencies, amplitude, and its mistakes."""
+    right: tuple[config.Group, ...] = ()
+    others: tuple[config.Group, ...] = ()
     try:
         report = probe.identify(_function(function), dim=dim)
         found = report.findings
         if against is not None:
-            turning = [g for g in config.read(against).groups if g.scheme == "rotary"]
-            if not turning:
-                raise config.Unusable(f"{against}: no layer of this model rotates")
-            answers = [report.explain(group, length) for group in turning]
-            found = min(answers, key=_errors)  # a function is right if it is right for some of the layers
+            turning = _turning(against, layer)
+            answers = {group: report.explain(group, length) for group in turning}
+            right = tuple(group for group in turning if not _errors(answers[group]))
+            others = tuple(group for group in turning if _errors(answers[group]))
+            # A function need not be right for all layers: what is told is of those it comes nearest to.
+            found = min(answers.values(), key=_errors)
+        elif layer is not None:
+            raise config.Unusable(f"--layer {layer} is a layer of a configuration: give --config, too")
     except probe.Raised as error:
         _unusable(f"{function} {error.told}; {error.hint.replace('is dim', 'is --dim')}")
     except ValueError as error:
@@ -100,10 +106,12 @@ def identify(
     if as_json:
         data = {**asdict(report), "frequencies": report.frequencies.tolist()}
         data["compared_with"] = None if against is None else str(against)
+        data["right_for_layers"] = sorted(number for group in right for number in group.layers)
         data["findings"] = [_finding(f) for f in found]
         print(json.dumps(data, indent=1, ensure_ascii=False))
     else:
-        _print_report(report, found, against)
+        _print_report(report, found)
+        _print_verdict(against, right, others)
     raise typer.Exit(_code(found))
 
 
@@ -269,7 +277,21 @@ def _lines(group: config.Group, length: int | None) -> Iterator[tuple[str, str]]
         yield "factors", f"{group.attention_factor:.6g} on cosines and sines{on_scores}"
 
 
-def _print_report(report: probe.Report, found: tuple[Finding, ...], against: Path | None) -> None:
+def _turning(against: Path, layer: int | None) -> list[config.Group]:
+    """The groups of a model that rotate; of one layer, that of the layer."""
+    groups = config.read(against).groups
+    if layer is not None:
+        groups = tuple(group for group in groups if layer in group.layers)
+        if not groups:
+            raise config.Unusable(f"{against}: there is no layer {layer}; posbook explain lists them")
+    turning = [group for group in groups if group.scheme == "rotary"]
+    if not turning:
+        which = "no layer of this model" if layer is None else f"layer {layer} never"
+        raise config.Unusable(f"{against}: {which} rotates")
+    return turning
+
+
+def _print_report(report: probe.Report, found: tuple[Finding, ...]) -> None:
     console = Console(highlight=False)
     turn = {1: "anticlockwise", -1: "clockwise"}[report.direction]
     console.print(f"layout       {report.layout}, {report.rotary_dim} of {report.dim} features")
@@ -281,17 +303,34 @@ def _print_report(report: probe.Report, found: tuple[Finding, ...], against: Pat
         console.print(f"amplitude    {report.amplitude:.6g}")
     if report.permutation:
         console.print("channels     come out in another order")
-    if against is not None:
-        _print_findings(console, found, "")
-        if not _errors(found):
-            console.print("It does what the configuration asks for.")
-        return
     _print_findings(console, found, "")
-    console.print(
-        "Nothing was compared with a configuration: --config config.json says whether this is what the model "
-        "asks for.",
-        soft_wrap=True,
-    )
+
+
+def _print_verdict(
+    against: Path | None, right: tuple[config.Group, ...], others: tuple[config.Group, ...]
+) -> None:
+    console = Console(highlight=False)
+    if against is None:
+        told = (
+            "Nothing was compared with a configuration: --config config.json says whether this is what the "
+        )
+        console.print(told + "model asks for.", soft_wrap=True)
+    elif right and others:
+        told = f"It does what the configuration asks for in {_layers(right)}, and not in {_layers(others)}."
+        console.print(told, soft_wrap=True)
+    elif right:
+        console.print("It does what the configuration asks for.")
+    elif len(others) > 1:
+        told = "This model has layers of several kinds: --layer compares with one of them alone."
+        console.print(told, soft_wrap=True)
+
+
+def _layers(groups: tuple[config.Group, ...]) -> str:
+    numbers = sorted(number for group in groups for number in group.layers)
+    kinds = ", ".join(dict.fromkeys(kind for group in groups for kind in group.kinds))
+    if not numbers:
+        return f"layers of {kinds}" if kinds else "some layers"
+    return f"layer{'s' if len(numbers) > 1 else ''} {ranges(numbers)}" + (f" ({kinds})" if kinds else "")
 
 
 def _print_findings(

@@ -213,6 +213,33 @@ def test_a_function_is_identified_and_compared(run, file, tmp_path, monkeypatch,
     )
 
 
+def test_a_function_is_right_for_some_layers_and_says_for_which(run, file, tmp_path, monkeypatch):
+    (tmp_path / "local.py").write_text(RIGHT.format(dim=256, base=10_000), "utf-8")
+    monkeypatch.chdir(tmp_path)
+    path = file(**GEMMA3)
+    asked = ("identify", "local:turn", "--dim", 256, "--config", path)
+    told = " ".join(run(*asked).stdout.split())
+    assert "in layers 0–4 (sliding_attention), and not in layer 5 (full_attention)." in told
+    assert json.loads(run(*asked, "--json").stdout)["right_for_layers"] == [0, 1, 2, 3, 4]
+    assert run(*asked, "--layer", 4).exit_code == 0
+    assert run(*asked, "--layer", 5).exit_code == 1
+    assert "base 10000 and no scaling" in run(*asked, "--layer", 5).stdout
+    beyond = run(*asked, "--layer", 6)
+    assert beyond.exit_code == 2
+    assert "no layer 6" in beyond.output
+    assert run("identify", "local:turn", "--dim", 256, "--layer", 0).exit_code == 2
+
+
+def test_a_function_right_for_no_layers_of_several_kinds_leads_to_the_choice_of_one(
+    run, file, tmp_path, monkeypatch
+):
+    (tmp_path / "neither.py").write_text(RIGHT.format(dim=256, base=500_000), "utf-8")
+    monkeypatch.chdir(tmp_path)
+    result = run("identify", "neither:turn", "--dim", 256, "--config", file(**GEMMA3))
+    assert result.exit_code == 1
+    assert "--layer compares with one of them alone" in " ".join(result.stdout.split())
+
+
 @pytest.mark.parametrize("name", ["nothing", "no_such_module:f", "math:no_such", "math:pi"])
 def test_a_function_that_is_not_there_ends_with_2(run, name):
     assert run("identify", name, "--dim", 64).exit_code == 2
