@@ -13,7 +13,7 @@ from posbook import figures, t5_bias
 
 plt.style.use("posbook.figures.posbook")
 
-# BUCKETS is a multiple of four from 16 on, MAX_DISTANCE at least twice that; EDGE, the end of the axis, is more.
+# BUCKETS is a multiple of four from 16 on, MAX_DISTANCE at least twice that; EDGE, where the axis ends, more.
 BUCKETS, MAX_DISTANCE, EDGE = 32, 128, 150
 farthest = max(1000, EDGE)
 offsets = torch.arange(-farthest, farthest + 1)[None]
