@@ -56,7 +56,7 @@ def kept(name, distance):
 
 distances = np.geomspace(1, 131_072, 120)
 fig, ax = plt.subplots(figsize=(7.2, 6.4))
-# Each name stands where these curves leave room; for another model its place, the last entry, may have to move.
+# Each name stands where these curves leave room; for another model its place, the last entry, may be moved.
 looks = {
     "scaling": ("query", (0, (6, 2)), "scaling left out", (2900, 0.86)),
     "one_off": ("position", (0, (8, 2, 2, 2)), "one token off", (20_000, 1.01)),
