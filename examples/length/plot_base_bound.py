@@ -19,9 +19,10 @@ from posbook.practice import config
 plt.style.use("posbook.figures.posbook")
 torch.set_num_threads(1)
 
-DIM, BLOCK = 128, 128  # the width of the heads, and how many distances are computed at once
+# The width of the heads, and how many distances are computed at once. Of heads narrower than 64 no base here
+# reaches the longest of LENGTHS.
+DIM, BLOCK = 128, 128
 SHOWN = {500: "past", 10_000: "rope", 500_000: "position"}  # three bases above, rising: their colours
-AXIS = 10**5  # where the upper axis ends; a base that reaches farther has no dot
 
 
 def within_block(theta):
@@ -88,13 +89,13 @@ for height, (base, role) in zip((0.68, 0.79, 0.9), SHOWN.items(), strict=True):
     ends[base] = reach(theta)
     curve = mean_cosine(theta, within_block(theta), 0, 2**17)
     above.plot(grid, curve[grid], color=colour, linewidth=1.6)
-    if ends[base] < AXIS:
+    if ends[base] < 1e5:  # where the axis ends: a base that reaches farther has no dot
         dot = {"color": colour, "markersize": 10, "zorder": 4, "mec": figures.colour("paper")}
         above.plot(ends[base], curve[ends[base]], "o", **dot)
     name = f"base {base:,}".replace(",", " ")
     above.text(8e4, height, name, color=colour, weight="bold", ha="right")
 above.set_xscale("log")
-above.set_xlim(1, AXIS)
+above.set_xlim(1, 1e5)
 above.set_xticks([1, 10, 100, 1000, 1e4, 1e5], ["1", "10", "100", "1000", "10 000", "100 000"])
 above.set_ylabel(f"mean cosine of {DIM // 2} pairs")
 above.set_xlabel("distance (tokens)")
