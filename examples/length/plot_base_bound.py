@@ -19,7 +19,10 @@ from posbook.practice import config
 plt.style.use("posbook.figures.posbook")
 torch.set_num_threads(1)
 
+# The width of the heads, and how many distances are computed at once. Of heads narrower than 64 no base here
+# reaches the longest of LENGTHS.
 DIM, BLOCK = 128, 128
+SHOWN = {500: "past", 10_000: "rope", 500_000: "position"}  # three bases above, rising: their colours
 
 
 def within_block(theta):
@@ -56,7 +59,8 @@ smallest = {length: bases[reached >= length][0].item() for length in LENGTHS}
 too_short = {length: bases[reached < length][-1].item() for length in LENGTHS}
 
 # %%
-# Released models whose heads are 128 wide and turn as a whole with unchanged frequencies.
+# Released models with heads of this width that turn as a whole with unchanged frequencies. Those named here
+# are 128 wide; for another DIM they are left out.
 
 NAMES = {
     "microsoft/phi-4": "Phi-4",
@@ -70,13 +74,12 @@ found = {}
 for row in rows:
     if row["name"] in NAMES:
         (group,) = config.read(row["config"]).groups
-        assert (group.head_dim, group.rotary_dim, group.rope_type) == (DIM, DIM, "default")
-        found[NAMES[row["name"]]] = (group.base, row["config"]["max_position_embeddings"])
+        if (group.head_dim, group.rotary_dim, group.rope_type) == (DIM, DIM, "default"):
+            found[NAMES[row["name"]]] = (group.base, row["config"]["max_position_embeddings"])
 
 # %%
 # Two panels.
 
-SHOWN = {500: "past", 10_000: "rope", 500_000: "position"}
 grid = torch.logspace(0, 5, 400).round().long().unique()
 fig, (above, below) = plt.subplots(2, 1, figsize=(7.2, 9.6), height_ratios=(4, 5))
 above.axhline(0, color=figures.colour("axis"), linewidth=0.9, zorder=1)
@@ -86,21 +89,23 @@ for height, (base, role) in zip((0.68, 0.79, 0.9), SHOWN.items(), strict=True):
     ends[base] = reach(theta)
     curve = mean_cosine(theta, within_block(theta), 0, 2**17)
     above.plot(grid, curve[grid], color=colour, linewidth=1.6)
-    above.plot(
-        ends[base], curve[ends[base]], "o", color=colour, markersize=10, zorder=4, mec=figures.colour("paper")
-    )
+    if ends[base] < 1e5:  # where the axis ends: a base that reaches farther has no dot
+        dot = {"color": colour, "markersize": 10, "zorder": 4, "mec": figures.colour("paper")}
+        above.plot(ends[base], curve[ends[base]], "o", **dot)
     name = f"base {base:,}".replace(",", " ")
     above.text(8e4, height, name, color=colour, weight="bold", ha="right")
 above.set_xscale("log")
 above.set_xlim(1, 1e5)
 above.set_xticks([1, 10, 100, 1000, 1e4, 1e5], ["1", "10", "100", "1000", "10 000", "100 000"])
-above.set_ylabel("mean cosine of 64 pairs")
+above.set_ylabel(f"mean cosine of {DIM // 2} pairs")
 above.set_xlabel("distance (tokens)")
 above.set_title("A larger base keeps it positive for longer")
 
 below.plot(bases, reached, color=figures.colour("rope"), linewidth=1.3)
+sides = {"below": [], "above": []}
 for name, (base, context) in found.items():
     within = context <= reach(frequencies.geometric(DIM, base))
+    sides["below" if within else "above"].append(name)
     marker, role = ("o", "good") if within else ("^", "warn")
     colour, named = figures.colour(role), {"textcoords": "offset points", "weight": "bold"}
     below.plot(base, context, marker, color=colour, markersize=9, zorder=4)
@@ -117,18 +122,25 @@ below.set_xticks(
 )
 below.set_yticks([1e2, 1e3, 1e4, 1e5, 1e6], ["100", "1000", "10 000", "100 000", "1 million"])
 below.minorticks_off()
-below.text(2e4, 600, "first distance at which\nit is negative", color=figures.colour("rope"), weight="bold")
+below.text(
+    2e4,
+    0.25 * reach(frequencies.geometric(DIM, 2e4)),
+    "first distance at which\nit is negative",
+    color=figures.colour("rope"),
+    weight="bold",
+)
 below.text(110, 6e5, "▲ context beyond it\n● context within it", color=figures.colour("muted"), va="top")
 below.set_xlabel("base")
 below.set_ylabel("tokens")
 below.set_title("But not for every larger base")
 
+first_negative = ", ".join(f"at {end} for base {base}" for base, end in ends.items())
+contexts = [f"; {side} it the contexts of {', '.join(some)}" for side, some in sides.items() if some]
 figures.publish(
     fig,
     alt="Above: the mean cosine over the distance for three bases; it falls in wiggles and is first negative "
-    f"at {ends[500]} for base 500, at {ends[10_000]} for 10 000 and at {ends[500_000]} for 500 000. Below: "
-    "that distance over the base, on logarithmic axes, a rising curve with hundreds of small falls; Llama 3's"
-    " context lies below it, those of Phi-4, Mistral and Qwen2.5, and Qwen3 above it.",
+    f"{first_negative}. Below: that distance over the base, on logarithmic axes, a rising curve with {falls} "
+    f"small falls{''.join(contexts)}.",
     numbers={
         **{f"reach_{base}": end for base, end in ends.items()},
         "reach_12000": reach(frequencies.geometric(DIM, 12_000)),

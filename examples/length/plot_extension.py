@@ -15,7 +15,7 @@ from posbook.experiments import records
 
 plt.style.use("posbook.figures.posbook")
 
-TRAINED = 64
+TRAINED = 64  # of the models that were trained, as their width of 16 is: no settings
 theta = frequencies.geometric(16)
 turns = frequencies.turns(theta, TRAINED)
 

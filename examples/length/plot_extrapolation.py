@@ -16,7 +16,7 @@ from posbook.experiments import records
 
 plt.style.use("posbook.figures.posbook")
 
-TRAINED = 64
+TRAINED = 64  # of the models that were trained: no setting
 
 # %%
 # The records of trained models come with the package; ``python -m posbook.experiments extrapolation`` makes

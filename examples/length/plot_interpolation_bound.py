@@ -17,7 +17,7 @@ from posbook import figures, frequencies
 plt.style.use("posbook.figures.posbook")
 torch.set_num_threads(1)
 
-DIM, BASE, LENGTH, FARTHEST = 128, 10_000.0, 4096, 65_536
+DIM, BASE, LENGTH, FARTHEST = 128, 10_000.0, 4096, 65_536  # FARTHEST is beyond LENGTH
 theta = frequencies.geometric(DIM, BASE)
 
 # %%
@@ -86,12 +86,12 @@ below.axvspan(1, LENGTH, color=figures.colour("panel"), zorder=0)
 below.set_xscale("log")
 below.set_yscale("log")
 below.set_xlim(1, FARTHEST)
-below.set_ylim(0.1, 20_000)
+below.set_ylim(half / 5, 5 * bound.max().item())
 over = {"weight": "bold", "va": "bottom"}
-below.text(40, 2600, "bound for extrapolation", color=figures.colour("future"), **over)
-below.text(1.2, 24, "the largest score there is", color=figures.colour("ink"), **over)
-below.text(1.2, 0.62, "the largest miss between two distances", color=rope, **over)
-below.text(1.2, 0.115, "trained distances", color=figures.colour("muted"), va="bottom")
+below.text(40, 1.3 * bound[39], "bound for extrapolation", color=figures.colour("future"), **over)
+below.text(1.2, 0.375 * trivial, "the largest score there is", color=figures.colour("ink"), **over)
+below.text(1.2, 1.22 * half, "the largest miss between two distances", color=rope, **over)
+below.text(1.2, half * 0.225, "trained distances", color=figures.colour("muted"), va="bottom")
 below.set_xlabel("distance to the key (tokens)")
 below.set_ylabel("size (1 = largest term)")
 below.set_title("Two bounds, and how large a score can be")
@@ -100,10 +100,10 @@ figures.publish(
     fig,
     alt="Above, a score over distances 0 to 7: dots at whole distances, joined by dashed straight lines, "
     "and a curve through them with smaller dots at every eighth, which leaves the lines by at most "
-    "half of the largest term. Below, sizes over distances 1 to 65 536 on logarithmic axes: the bound "
-    "for extrapolation falls from thousands to some two hundred, within the trained distances already; "
-    "the largest score there is, 64, lies below it; and the largest miss between two distances far "
-    "below, at one half.",
+    f"{half:.2f} of the largest term. Below, sizes over distances 1 to {FARTHEST} on logarithmic axes: the "
+    f"bound for extrapolation falls from {bound[0]:.0f} to {bound[:LENGTH].min():.0f} within the trained "
+    f"distances, and to {bound[LENGTH:].min():.0f} beyond; the largest score there is, {trivial:.0f}, lies "
+    f"below it; and the largest miss between two distances far below, at {half:.2f}.",
     numbers={
         "half": half,
         "printed": printed,

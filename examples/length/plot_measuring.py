@@ -19,7 +19,7 @@ plt.style.use("posbook.figures.posbook")
 torch.set_num_threads(1)
 
 SYMBOLS, ALPHA, LONGEST = 32, 0.1, 2048
-REMEMBERED, TRAINED = 64, 256
+REMEMBERED, TRAINED = 64, 256  # the first is shorter than the second, and LONGEST is twice TRAINED or more
 
 
 def losses(seen):
@@ -40,8 +40,8 @@ def losses(seen):
 
 
 # %%
-# One counts all that its window holds; one counts the last 64 tokens only; one counts all up to the length it
-# was trained on, and beyond it guesses.
+# One counts all that its window holds; one counts the last REMEMBERED tokens only; one counts all up to the
+# length it was trained on, and beyond it guesses.
 
 all_seen = losses(LONGEST)
 last_seen = torch.where(torch.arange(LONGEST) < REMEMBERED, all_seen, all_seen[REMEMBERED])
@@ -49,9 +49,10 @@ breaks = torch.where(torch.arange(LONGEST) < TRAINED, all_seen, math.log(SYMBOLS
 limit = torch.digamma(torch.tensor([SYMBOLS * ALPHA + 1, ALPHA + 1], dtype=torch.float64))
 limit = float(limit[0] - limit[1])  # the mean entropy of a text: nobody does better
 
+forgetful = f"the last {REMEMBERED}"
 readers = {
     "counts all": (all_seen, "position"),
-    "the last 64": (last_seen, "past"),
+    forgetful: (last_seen, "past"),
     "breaks": (breaks, "warn"),
 }
 lengths = torch.arange(1, LONGEST + 1)
@@ -63,16 +64,19 @@ means = {name: loss.cumsum(0) / lengths for name, (loss, _) in readers.items()}
 fig, (above, below) = plt.subplots(2, 1, figsize=(7.2, 9), sharex=True, sharey=True)
 for ax, of in ((above, {name: loss for name, (loss, _) in readers.items()}), (below, means)):
     for name, (_, role) in readers.items():
-        first = 0 if name == "counts all" else REMEMBERED - 1 if name == "the last 64" else TRAINED - 1
+        first = 0 if name == "counts all" else REMEMBERED - 1 if name == forgetful else TRAINED - 1
         ax.plot(lengths[first:], of[name][first:], color=figures.colour(role), label=name)
     ax.axvline(TRAINED, color=figures.colour("axis"), linewidth=1.1, linestyle=(0, (1, 1.2)))
     ax.axhline(limit, color=figures.colour("axis"), linewidth=1.1, linestyle=(0, (1, 1.2)))
     ax.set_xscale("log", base=2)
-    ax.set_xticks([1, 8, 64, 256, 2048], ["1", "8", "64", "256", "2048"])
+    places = (1, 8, REMEMBERED, TRAINED, LONGEST)
+    ax.set_xticks(places, map(str, places))
     ax.minorticks_off()
-    ax.set_ylim(1.6, 3.6)
+    ax.set_ylim(round(limit - 0.13, 1), round(math.log(SYMBOLS) + 0.13, 1))
     ax.set_ylabel("loss (nats per token)")
-above.text(235, 3.1, "trained\nlength", color=figures.colour("muted"), ha="right")
+above.text(
+    0.92 * TRAINED, math.log(SYMBOLS) - 0.37, "trained\nlength", color=figures.colour("muted"), ha="right"
+)
 above.text(1.1, limit - 0.02, "the best possible", color=figures.colour("muted"), va="top")
 above.set_title("At each position: one breaks, one stops learning")
 below.set_title("Mean over a window: a smear, and a false gain")
@@ -86,20 +90,26 @@ twice = 2 * TRAINED
 figures.publish(
     fig,
     alt="Two panels with the loss over the length, on a logarithmic axis. Above, by position: it falls as "
-    "more tokens are counted; one curve goes flat after 64 tokens, and one jumps at 256 to the level of a "
-    "guess. Below, the mean over a window: the flat one goes on falling with the length of the window, and "
-    "the broken one climbs only slowly, at twice the trained length still half way down.",
+    f"more tokens are counted; one curve goes flat after {REMEMBERED} tokens, and one jumps at {TRAINED} to "
+    "the level of a guess. Below, the mean over a window: the flat one goes on falling with the length of "
+    "the window, and the broken one climbs only slowly, at twice the trained length still half way down.",
     numbers={
         "symbols": SYMBOLS,
         "guess": math.log(SYMBOLS),
         "limit": limit,
-        "all_256": all_seen[TRAINED].item(),
-        "all_2047": all_seen[-1].item(),
-        "mean_all_256": means["counts all"][TRAINED - 1].item(),
-        "mean_all_2048": means["counts all"][-1].item(),
+        f"all_{TRAINED}": all_seen[TRAINED].item(),
+        f"all_{LONGEST - 1}": all_seen[-1].item(),
+        f"mean_all_{TRAINED}": means["counts all"][TRAINED - 1].item(),
+        f"mean_all_{LONGEST}": means["counts all"][-1].item(),
         "last": last_seen[-1].item(),
-        **{f"mean_last_{n}": means["the last 64"][n - 1].item() for n in (64, 128, 256, 512, 2048)},
-        **{f"mean_breaks_{n}": means["breaks"][n - 1].item() for n in (256, 288, 320, 512, 2048)},
+        **{
+            f"mean_last_{n}": means[forgetful][n - 1].item()
+            for n in (REMEMBERED, 2 * REMEMBERED, TRAINED, twice, LONGEST)
+        },
+        **{
+            f"mean_breaks_{n}": means["breaks"][n - 1].item()
+            for n in (TRAINED, TRAINED * 9 // 8, TRAINED * 5 // 4, twice, LONGEST)
+        },
         "shown_at_twice": (
             (means["breaks"][twice - 1] - means["counts all"][TRAINED - 1])
             / (breaks[-1] - means["counts all"][TRAINED - 1])

@@ -15,6 +15,8 @@ from posbook import figures, frequencies, scaling
 plt.style.use("posbook.figures.posbook")
 torch.set_num_threads(1)
 
+# DIM is at least 64, FACTOR whole. TRAINED is less than 2π times the base, 10 000, or no pair is slow; and
+# up to 8192 the names have room.
 DIM, TRAINED, FACTOR = 128, 4096, 8
 theta = frequencies.geometric(DIM)
 slowed = scaling.ntk(theta, FACTOR)
@@ -58,18 +60,27 @@ for name, turns in made.items():
     role, marker = looks[name]
     above.plot(never, turns, marker, color=figures.colour(role), markersize=7, zorder=3)
 above.axhline(1, color=figures.colour("muted"), linewidth=1.2, linestyle=(0, (1, 1.2)))
-above.text(63.4, 1.05, "one turn", color=figures.colour("muted"), ha="right", va="bottom")
+first, last = int(never[0]), len(theta) - 1
+above.text(last + 0.4, 1.05, "one turn", color=figures.colour("muted"), ha="right", va="bottom")
 above.set_yscale("log", base=2)
-above.set_yticks([0.125, 0.25, 0.5, 1, 2, 4, 8], ["1/8", "1/4", "1/2", "1", "2", "4", "8"])
-above.set_ylim(0.045, 9)
-above.set_xlim(45.4, 63.6)
-above.set_xticks([46, 50, 54, 58, 63])
-for x, y, name, text in (
-    (53.3, 3.3, "unchanged", "unchanged, at 8 times the length"),
-    (56.4, 0.34, "NTK-aware", "NTK-aware,\nat 8 times the length"),
-    (46, 0.13, "in training", "in training;\ninterpolation, at 8 times the length"),
+halves = [2**k for k in range(1, 4)]
+doubles = [2**k for k in range(FACTOR.bit_length())]
+above.set_yticks([*(1 / k for k in halves), *doubles], [*(f"1/{k}" for k in halves), *map(str, doubles)])
+lowest = made["in training"].min().item()
+above.set_ylim(0.6 * lowest, 1.13 * FACTOR)
+above.set_xlim(first - 0.6, last + 0.6)
+above.set_xticks([int(x) for x in torch.linspace(first, last, 5)])
+# Each name stands above its dots, at some part of the way from the first slow pair to the last.
+longer = f"at {FACTOR} times the length"
+for part, times, name, text in (
+    (0.43, 1.3, "unchanged", f"unchanged, {longer}"),
+    (0.61, 1.31, "NTK-aware", f"NTK-aware,\n{longer}"),
 ):
+    x = first + part * (last - first)
+    y = times * made[name][round(x) - first]
     above.text(x, y, text, color=figures.colour(looks[name][0]), weight="bold", va="bottom")
+text, colour = f"in training;\ninterpolation, {longer}", figures.colour(looks["in training"][0])
+above.text(first, 1.7 * lowest, text, color=colour, weight="bold", va="bottom")
 above.set_xlabel("pair: those that made less than one turn in training")
 above.set_ylabel("turns at the end of the text")
 above.set_title(f"{int((over > 1 + 1e-12).sum())} of {len(never)} slow pairs leave their trained range")
@@ -80,11 +91,12 @@ for name, distance in behind.items():
     below.plot(pairs[finite], distance[finite], marker, color=figures.colour(role), markersize=5, zorder=3)
 below.set_yscale("log")
 below.set_ylim(0.7, 30_000)
-below.set_xlim(-1, 64)
-below.set_xticks([0, 1, 8, 16, 32, 48, 63], ["0", "", "8", "16", "32", "48", "63"])
+below.set_xlim(-1, len(theta))
+ticks = [0, *(len(theta) * eighths // 8 for eighths in (1, 2, 4, 6)), last]
+below.set_xticks([1, *ticks], ["", *map(str, ticks)])
 for x, y, name in (
-    (13, 1.25, "position interpolation"),
-    (2, 60, "NTK-aware"),
+    (len(theta) / 5, 1.25, "position interpolation"),
+    (2, 1.6 * behind["NTK-aware"][1], "NTK-aware"),
     (3, 3300, "YaRN, as released"),
 ):
     below.text(x, y, name, color=figures.colour(looks[name][0]), weight="bold", va="bottom")
@@ -92,26 +104,30 @@ below.set_xlabel("pair")
 below.set_ylabel("tokens until one radian behind")
 below.set_title("Slowed a little is soon behind")
 
+soonest, yarn = behind["NTK-aware"], behind["YaRN, as released"]
+slows = yarn.isfinite() & (yarn < 1e12)
 figures.publish(
     fig,
-    alt="Above, turns made by pairs 46 to 63 at the end of a text on a logarithmic axis: in training less "
-    "than one, from nearly one down to a thirteenth; unchanged at eight times the length eight times "
-    "that; NTK-aware in between, above the trained dots by a factor that shrinks from 1.75 to 1 at the "
-    "last pair. Below, tokens until a pair is one radian behind: interpolation one token for the first "
-    "pair, rising; NTK-aware none for pair 0, 36 tokens for pair 1, fewer around pair 6, then rising; "
-    "YaRN only from pair 21 on, above a hundred.",
+    alt=f"Above, turns made by pairs {first} to {last} at the end of a text on a logarithmic axis: in "
+    f"training less than one, from {made['in training'][0]:.2f} down to {made['in training'][-1]:.2g}; "
+    f"unchanged at {FACTOR} times the length {FACTOR} times that; NTK-aware in between, above the trained "
+    f"dots by a factor that shrinks from {over[0]:.2f} to {over[-1]:.2f} at the last pair. Below, tokens "
+    f"until a pair is one radian behind: interpolation {behind['position interpolation'][0]:.1f} for the "
+    f"first pair, rising; NTK-aware never for pair 0, {behind['NTK-aware'][1]:.0f} tokens for pair 1, "
+    f"fewest, {soonest.min():.0f}, at pair {int(soonest.argmin())}, then rising; YaRN only from pair "
+    f"{int(slows.nonzero()[0])} on, {yarn.min():.0f} or more.",
     numbers={
         "never": len(never),
         "over": int((over > 1 + 1e-12).sum()),
         "worst": over.max().item(),
         "worst_pair": int(never[over.argmax()]),
         "enough": enough,
-        **{f"slower_{i}": (theta / slowed)[i].item() for i in (1, 8, 16, 32, 46, 63)},
+        **{f"slower_{i}": (theta / slowed)[i].item() for i in (1, 8, 16, first, last)},
         "slower_1_more": (theta / slowed)[1].item() - 1,
         **{f"behind_{i}": behind["NTK-aware"][i].item() for i in (1, 8, 16)},
-        "behind_soonest": behind["NTK-aware"].min().item(),
-        "behind_soonest_pair": int(behind["NTK-aware"].argmin()),
-        "yarn_soonest": behind["YaRN, as released"].min().item(),
-        "yarn_soonest_pair": int(behind["YaRN, as released"].argmin()),
+        "behind_soonest": soonest.min().item(),
+        "behind_soonest_pair": int(soonest.argmin()),
+        "yarn_soonest": yarn.min().item(),
+        "yarn_soonest_pair": int(yarn.argmin()),
     },
 )

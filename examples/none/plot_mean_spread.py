@@ -18,9 +18,9 @@ from posbook import attention, figures
 plt.style.use("posbook.figures.posbook")
 torch.set_num_threads(1)
 
-TOKENS, DIM, TEXTS, SEEDS = 1024, 64, 20, 10
-RHO, PHI, MEAN, SHARP = 0.3, 0.9, 0.3, 2.0
-counts = 2 ** torch.arange(0, 11)  # keys that a token sees: the token at position i sees i + 1
+TOKENS, DIM, TEXTS, SEEDS = 1024, 64, 20, 10  # TOKENS is a power of two
+RHO, PHI, MEAN, SHARP = 0.3, 0.9, 0.3, 2.0  # RHO and PHI are correlations, from 0 to less than 1
+counts = 2 ** torch.arange(TOKENS.bit_length())  # keys that a token sees: the token at position i sees i + 1
 mask = torch.arange(TOKENS) < counts[:, None]
 uniform = attention.weights(torch.zeros(mask.shape), mask)
 
@@ -46,7 +46,7 @@ def size(rows):
 
 
 # %%
-# Unequal weights: scores drawn at random with standard deviation 2, whatever the values are.
+# Unequal weights: scores drawn at random with standard deviation SHARP, whatever the values are.
 
 kinds = ("norm", "alike", "mean", "sharp", "neighbours", "independent")
 measured = {kind: torch.empty(SEEDS, len(counts)) for kind in kinds}
@@ -81,7 +81,7 @@ worst = max((measured[kind] / exact[kind] - 1).abs().max().item() for kind in ex
 # %%
 # Reading: given the length of one mean, the likeliest number of keys is its width over its squared length.
 
-WIDTHS, READERS = (64, 768), 200
+WIDTHS, READERS = (64, 768), 200  # the first width is the smaller one
 at = 4 ** torch.arange(0, 7)
 read = {}
 for width in WIDTHS:
@@ -103,19 +103,22 @@ error = {width: ratio.std(dim=1) for width, ratio in read.items()}
 fig, (above, below) = plt.subplots(2, 1, figsize=(7.2, 9.6), height_ratios=(5, 4))
 looks = {
     "norm": ("after a norm", "ink"),
-    "alike": ("correlated, 0.3", "key"),
-    "mean": ("mean 0.3", "value"),
+    "alike": (f"correlated, {RHO}", "key"),
+    "mean": (f"mean {MEAN}", "value"),
     "sharp": ("unequal weights", "query"),
-    "neighbours": ("neighbours, 0.9", "past"),
+    "neighbours": (f"neighbours, {PHI}", "past"),
     "independent": ("uncorrelated", "accent"),
 }
 for kind, (name, role) in looks.items():
     figures.curves.curve(above, counts, proved[kind], role, label=name, seeds=measured[kind])
 above.set_xscale("log", base=2)
 above.set_yscale("log")
-above.set_ylim(0.026, 1.25)
-above.set_yticks([1, 0.5, 0.25, 0.125, 0.0625, 0.03125], ["1", "1/2", "1/4", "1/8", "1/16", "1/32"])
-above.set_xticks([1, 4, 16, 64, 256, 1024], ["1", "4", "16", "64", "256", "1024"])
+root = math.sqrt(TOKENS)
+above.set_ylim(0.832 / root, max(1.25, 1.1 * math.sqrt(1 + MEAN**2)))
+parts = [2**k for k in range(int(math.log2(root)) + 1)]
+above.set_yticks([1 / part for part in parts], ["1", *(f"1/{part}" for part in parts[1:])])
+places = counts[::2].tolist()
+above.set_xticks(places, map(str, places))
 above.minorticks_off()
 above.set_xlabel("keys that the token sees, n = position + 1")
 above.set_ylabel("root mean square of a feature")
@@ -128,9 +131,8 @@ for width, role in zip(WIDTHS, ("future", "position"), strict=True):
     below.fill_between(at, low, high, color=colour, alpha=0.3, linewidth=0)
     below.plot(at, low, color=colour, linewidth=1.6)
     below.plot(at, high, color=colour, linewidth=1.6)
+    below.text(1.15, high[0] + 0.03, f"{width} features", color=colour, weight="bold", va="bottom")
 below.axhline(1, color=figures.colour("ink"), linewidth=1.2, linestyle=(0, (1, 1.2)))
-below.text(1.15, 1.5, "64 features", color=figures.colour("future"), weight="bold", va="bottom")
-below.text(1.15, 1.15, "768 features", color=figures.colour("position"), weight="bold", va="bottom")
 below.set_xscale("log", base=2)
 below.set_xticks([1, 16, 256, 4096], ["1", "16", "256", "4096"])
 below.minorticks_off()
@@ -140,13 +142,16 @@ below.set_xlabel("keys that the token sees")
 below.set_ylabel("keys read off / true number")
 below.set_title("19 readings of 20: as far off at every position")
 
+ends = {kind: f"{line[-1]:.2g}" for kind, line in proved.items()}
 figures.publish(
     fig,
     alt="Two panels over the number of keys, on logarithmic axes. Above: the root mean square of a feature "
-    "of the mean. Uncorrelated values fall along a straight line from 1 to 1/32 at 1024 keys; correlated "
-    "neighbours fall later, unequal weights less far; values that are all correlated, or whose mean is not "
-    "zero, level off; after a norm the line is flat at 1. Below: the band that holds 19 of 20 readings of "
-    "the number of keys keeps its relative width everywhere, wide for 64 features and narrow for 768.",
+    f"of the mean. Uncorrelated values fall along a straight line from 1 to {1 / root:.3g} at {TOKENS} "
+    f"keys; there correlated neighbours stand at {ends['neighbours']}, unequal weights at {ends['sharp']}; "
+    f"values that are all correlated, or whose mean is not zero, level off, at {ends['alike']} and "
+    f"{ends['mean']}; after a norm the line is flat at 1. Below: the band that holds 19 of 20 readings of "
+    f"the number of keys keeps its relative width everywhere, wide for {WIDTHS[0]} features and narrow for "
+    f"{WIDTHS[1]}.",
     numbers={
         "tokens": TOKENS,
         "worst": worst,
@@ -163,7 +168,7 @@ figures.publish(
         **{f"largest_error_{width}": error[width].max().item() for width in WIDTHS},
         **{f"floor_{width}": math.sqrt(2 / width) for width in WIDTHS},
     },
-    seed="0 to 9",
+    seed=f"0 to {SEEDS - 1}",
     size=f"{TEXTS} texts of {TOKENS} values, {DIM} features; below {READERS} means at {len(at)} places",
-    spread="ten seeds, all drawn above; below the middle 95 % of all readings",
+    spread=f"{SEEDS} seeds, all drawn above; below the middle 95 % of all readings",
 )

@@ -15,8 +15,9 @@ from posbook import attention, figures
 plt.style.use("posbook.figures.posbook")
 torch.set_num_threads(1)
 
+# TOKENS is a power of two, at least 2048: among them are the first two that look the same in half precision.
 TOKENS, DIM, TEXTS = 4096, 64, 3
-t = 2 ** torch.arange(0, 13)  # tokens so far, the first one counted
+t = 2 ** torch.arange(TOKENS.bit_length())  # tokens so far, the first one counted
 
 
 def head(values, seen):
@@ -84,16 +85,17 @@ above.plot(t, shadows.T, "o", color=figures.colour("muted"), markersize=4.5, alp
 above.plot(t, exact, color=figures.colour("accent"), marker="s", markersize=6)
 above.set_xscale("log", base=2)
 above.set_yscale("log")
-above.set_xticks([1, 16, 256, 4096], ["1", "16", "256", "4096"])
-above.set_yticks([1, 1 / 16, 1 / 256, 1 / 4096], ["1", "1/16", "1/256", "1/4096"])
+sixteens = [16**k for k in range(1, 8) if 16**k <= TOKENS]
+above.set_xticks([1, *sixteens], map(str, [1, *sixteens]))
+above.set_yticks([1, *(1 / part for part in sixteens)], ["1", *(f"1/{part}" for part in sixteens)])
 above.minorticks_off()
 above.text(
     1.2, 0.004, "a first token of its own:\nexactly 1/t", color=figures.colour("accent"), weight="bold"
 )
 above.text(
-    4500,
+    1.1 * TOKENS,
     0.35,
-    "without: squared length of the\nmean of 64 features, three texts",
+    f"without: squared length of the\nmean of {DIM} features, {TEXTS} texts",
     color=figures.colour("muted"),
     weight="bold",
     ha="right",
@@ -128,10 +130,11 @@ fig.align_ylabels()
 figures.publish(
     fig,
     alt="Two panels over the number of tokens, on logarithmic axes. Above: what the head returns with a "
-    "first token of its own lies on the line from 1 to 1/4096; the squared lengths of random means scatter "
-    "around it. Below: the error of the position that is read back rises in proportion to the position, in "
-    "three lines, bfloat16 the highest, then float16, which steepens, far below float32. A dot on each marks "
-    f"the first two positions that look the same: {twins['bfloat16']}, {twins['float16']}, twelve million.",
+    f"first token of its own lies on the line from 1 to 1/{TOKENS}; the squared lengths of random means "
+    "scatter around it. Below: the error of the position that is read back rises in proportion to the "
+    "position, in three lines, bfloat16 the highest, then float16, which steepens, far below float32. A "
+    f"dot on each marks the first two positions that look the same: {twins['bfloat16']}, "
+    f"{twins['float16']}, {twins['float32']}.",
     numbers={
         **{f"twins_{name}": at for name, at in twins.items()},
         "worst": (exact * t - 1).abs().max().item(),

@@ -17,8 +17,8 @@ from posbook import alibi, attention, figures
 plt.style.use("posbook.figures.posbook")
 torch.set_num_threads(1)
 
-HEADS = 8  # above, and the first row below
-OTHERS = (12, 6, 3)  # the other rows
+HEADS = 8  # above, and the first row below; up to 16, or the names of the slopes collide
+OTHERS = (12, 6, 3)  # the other rows; no powers of two, since the lower panel is about those that are none
 TOKENS = 8192  # long enough for the flattest head: nothing of its weight is cut off
 WINDOW = 512
 

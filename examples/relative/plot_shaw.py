@@ -13,7 +13,7 @@ from posbook import figures, positions, shaw
 
 plt.style.use("posbook.figures.posbook")
 
-CLIP, DIM, LENGTH = 2, 4, 7
+CLIP, DIM, LENGTH = 2, 4, 7  # DIM is the width of the two queries below; CLIP less than LENGTH − 1
 
 # %%
 # Offsets beyond the clipping distance share the outer rows, so that five vectors serve a text of any length.
@@ -24,7 +24,7 @@ table = torch.randn(2 * CLIP + 1, DIM, generator=torch.Generator().manual_seed(3
 table = table.clamp(-2, 2)
 
 # %%
-# Two queries that differ in the sign of two features, and keys up to six places to either side.
+# Two queries that differ in the sign of two features, and keys up to LENGTH − 1 places to either side.
 
 queries = torch.tensor([[1, 1, 1, -1], [-1, 1, -1, -1]], dtype=torch.float64)
 span = torch.arange(1 - LENGTH, LENGTH)
@@ -58,9 +58,10 @@ figures.curves.label_ends(ax)
 fig.suptitle("One vector for each near offset; each query reads it its own way", x=0.02, ha="left")
 figures.publish(
     fig,
-    alt="Above on the left a matrix of seven queries and seven keys with the clipped offset in each cell: 0 "
-    "on the diagonal, 1 and 2 to its right, minus 1 and minus 2 to its left, and nothing larger further "
-    "out. On the right the table, five rows of four coloured cells. Below, two curves over the offset "
-    "from minus 6 to 6. Between minus 2 and 2 they go different ways; beyond, both are flat.",
+    alt=f"Above on the left a matrix of {LENGTH} queries and {LENGTH} keys with the clipped offset in each "
+    f"cell: 0 on the diagonal, up to {CLIP} to its right, down to minus {CLIP} to its left, and nothing "
+    f"larger further out. On the right the table, {len(table)} rows of {DIM} coloured cells. Below, two "
+    f"curves over the offset from minus {LENGTH - 1} to {LENGTH - 1}. Between minus {CLIP} and {CLIP} they "
+    "go different ways; beyond, both are flat.",
     numbers={"rows": len(table), "distinct": max(len(term.unique()) for term in added), "offsets": len(span)},
 )

@@ -13,8 +13,10 @@ from posbook import figures, t5_bias
 
 plt.style.use("posbook.figures.posbook")
 
+# BUCKETS is a multiple of four from 16 on, MAX_DISTANCE at least twice that; EDGE, where the axis ends, more.
 BUCKETS, MAX_DISTANCE, EDGE = 32, 128, 150
-offsets = torch.arange(-1000, 1001)[None]
+farthest = max(1000, EDGE)
+offsets = torch.arange(-farthest, farthest + 1)[None]
 
 # %%
 # Every offset's bucket, and the first and the last offset that each bucket holds.
@@ -42,8 +44,8 @@ for ax, held in zip(panels, (encoder, decoder), strict=True):
         first, last = max(first, -EDGE), min(last, 0 if ax is panels[1] else EDGE)
         role = "future" if first > 0 else "past"
         ax.hlines(bucket, first - 0.5, last + 0.5, color=figures.colour(role), linewidth=4)
-    ax.set_ylim(-2, 35)
-    ax.set_yticks([0, 8, 16, 24, 31])
+    ax.set_ylim(-BUCKETS / 16, BUCKETS * 35 / 32)
+    ax.set_yticks([0, BUCKETS // 4, BUCKETS // 2, 3 * BUCKETS // 4, BUCKETS - 1])
     ax.set_xlim(-EDGE, EDGE)
     ax.set_ylabel("bucket")
     for side in (-MAX_DISTANCE, MAX_DISTANCE)[: 2 if ax is panels[0] else 1]:
@@ -58,20 +60,28 @@ def note(ax, x, y, text, role, **place):
 encoder_ax, decoder_ax = panels
 encoder_ax.set_title("Encoder: half of the buckets for each side")
 encoder_ax.axhline(unused, color=figures.colour("accent"), linewidth=1.4, linestyle=(0, (5, 3)), zorder=1)
-note(encoder_ax, -EDGE + 3, 20, f"bucket {unused}: no offset at all", "accent")
-note(encoder_ax, -EDGE + 3, last_past - 1.6, f"{encoder_last} or more before:\nbucket {last_past}", "past")
+note(encoder_ax, -EDGE + 3, BUCKETS * 20 / 32, f"bucket {unused}: no offset at all", "accent")
+note(
+    encoder_ax,
+    -EDGE + 3,
+    last_past - BUCKETS / 20,
+    f"{encoder_last} or more before:\nbucket {last_past}",
+    "past",
+)
 note(
     encoder_ax,
     EDGE,
-    BUCKETS - 2.6,
+    BUCKETS * 29.4 / 32,
     f"{encoder_last} or more after:\nbucket {BUCKETS - 1}",
     "future",
     ha="right",
 )
-note(encoder_ax, -MAX_DISTANCE + 3, 34.6, f"max_distance = {MAX_DISTANCE}", "muted")
+note(encoder_ax, -MAX_DISTANCE + 3, BUCKETS * 34.6 / 32, f"max_distance = {MAX_DISTANCE}", "muted")
 decoder_ax.set_title("Decoder: all of the buckets for the past")
-note(decoder_ax, -EDGE + 3, 25, f"{decoder_last} or more before:\nbucket {BUCKETS - 1}", "past")
-note(decoder_ax, 8, 4.5, "the future is masked", "muted")
+note(
+    decoder_ax, -EDGE + 3, BUCKETS * 25 / 32, f"{decoder_last} or more before:\nbucket {BUCKETS - 1}", "past"
+)
+note(decoder_ax, EDGE * 8 / 150, BUCKETS * 4.5 / 32, "the future is masked", "muted")
 decoder_ax.set_xlabel("offset of the key, in tokens (negative: before the query)")
 fig.suptitle(f"The last bucket begins before {MAX_DISTANCE}", x=0.02, ha="left")
 figures.publish(

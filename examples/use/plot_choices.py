@@ -14,7 +14,7 @@ from posbook import alibi, attention, axial, figures, frequencies, learned, prop
 plt.style.use("posbook.figures.posbook")
 torch.set_num_threads(1)
 
-DIM, TOKENS, FAR = 16, 6, 10**6
+DIM, TOKENS, FAR = 16, 6, 10**6  # DIM is a multiple of four; of up to 6 tokens all orders are tried
 draw = torch.Generator().manual_seed(0)
 x = torch.randn(TOKENS, DIM, generator=draw, dtype=torch.float64)
 q, k = torch.randn(2, 16, 1, DIM, generator=draw, dtype=torch.float64)

@@ -18,7 +18,9 @@ plt.style.use("posbook.figures.posbook")
 # %%
 # The smallest layer there is: the embeddings themselves are queries, keys and values.
 
+# The same words in two orders, up to seven of them, since all their orders are tried; one is framed.
 first, second = ["the", "dog", "bit", "the", "man"], ["the", "man", "bit", "the", "dog"]
+FRAMED = "bit"
 generator = torch.Generator().manual_seed(0)
 embedding = {word: torch.randn(8, generator=generator, dtype=torch.float64) for word in dict.fromkeys(first)}
 
@@ -39,13 +41,13 @@ moves = dict(zip(*by_word, strict=True))
 row_of = dict(zip(first, one, strict=True))
 same_word = max((one[i] - two[j]).abs().max().item() for i, j in moves.items())
 closest_words = min((a - b).abs().max().item() for a, b in combinations(row_of.values(), 2))
-copies = (one[0] - one[3]).abs().max().item()
+copies = max((row - row_of[word]).abs().max().item() for word, row in zip(first, one, strict=True))
 
 # %%
-# The two sentences are two of many: every order of the five words gives *bit* the same row.
+# The two sentences are two of many: every order of the words gives *bit* the same row.
 
 orders = sorted(set(permutations(first)))
-every_order = max((layer(order)[order.index("bit")] - row_of["bit"]).abs().max().item() for order in orders)
+every_order = max((layer(order)[order.index(FRAMED)] - row_of[FRAMED]).abs().max().item() for order in orders)
 
 # %%
 # Every row is a strip of eight cells, and the lines lead to the same word.
@@ -70,7 +72,7 @@ for words, rows, start in ((first, one, starts[0]), (second, two, starts[1])):
         )
         name = {"x": edges[0] - 0.4, "ha": "right"} if start == 0 else {"x": edges[-1] + 0.4, "ha": "left"}
         look = {"color": figures.colour("ink")}
-        if word == "bit":
+        if word == FRAMED:
             look = {"color": figures.colour("accent"), "weight": "bold"}
             frame = plt.Rectangle((start, at - height / 2), rows.shape[1], height, fill=False, lw=2.4)
             frame.set(edgecolor=figures.colour("accent"), zorder=3)
@@ -81,7 +83,7 @@ for words, rows, start in ((first, one, starts[0]), (second, two, starts[1])):
 step = torch.linspace(0, 1, 60)
 for i, j in moves.items():
     x, y = one.shape[1] + 0.3 + (gap - 0.6) * step, i + (j - i) * (3 * step**2 - 2 * step**3)
-    role, over = ("accent", 3) if first[i] == "bit" else ("content", 2)
+    role, over = ("accent", 3) if first[i] == FRAMED else ("content", 2)
     # A seam in the colour of the ground shows which line passes over which.
     ax.plot(x, y, color=figures.colour("paper"), linewidth=6, zorder=over)
     ax.plot(x, y, color=figures.colour(role), zorder=over)
@@ -90,11 +92,12 @@ ax.set_title("Every word gets the same row in both sentences")
 bar = fig.colorbar(strip, ax=ax, location="bottom", shrink=0.4, aspect=20, label="value of a feature")
 bar.outline.set_visible(False)
 
+moved = ", ".join(first[i] for i, j in sorted(moves.items()) if i != j)
 figures.publish(
     fig,
-    alt="Two lists of five words, the dog bit the man and the man bit the dog, each word with a strip of "
-    "eight coloured cells. Lines join each word to itself in the other list, and the strips at their ends "
-    "are alike: those of bit stand in the same place, those of dog and man have changed places.",
+    alt=f"Two lists of {len(first)} words, {' '.join(first)} and {' '.join(second)}, each word with a strip "
+    f"of {one.shape[1]} coloured cells. Lines join each word to itself in the other list, and the strips at "
+    f"their ends are alike. Those of {FRAMED} are framed; those of {moved} stand in other places.",
     numbers={
         "same_word": same_word,
         "closest_words": closest_words,
@@ -103,6 +106,6 @@ figures.publish(
         "every_order": every_order,
     },
     seed=0,
-    size="5 tokens, 8 features",
+    size=f"{len(first)} tokens, {one.shape[1]} features",
     spread="largest of all entries",
 )

@@ -19,9 +19,11 @@ plt.style.use("posbook.figures.posbook")
 # %%
 # One layer of self-attention with random weights, one block around it, and a query from elsewhere.
 
-words = ["the", "dog", "bit", "him"]
+words = ["the", "dog", "bit", "him"]  # three to six: all their orders are tried
+pi = (2, 0, 3, 1)  # the order drawn on the left: every number below len(words) once
+QUERY, KEY = "bit", "dog"  # the weight that is framed; both words stand once
 generator = torch.Generator().manual_seed(0)
-x = torch.randn(4, 8, generator=generator, dtype=torch.float64)
+x = torch.randn(len(words), 8, generator=generator, dtype=torch.float64)
 to_q, to_k, to_v, up, down = torch.randn(5, 8, 8, generator=generator, dtype=torch.float64) / 8**0.5
 query = torch.randn(1, 8, generator=generator, dtype=torch.float64)
 k, v = x @ to_k, x @ to_v
@@ -65,14 +67,13 @@ failed = {name: [control(pi) for pi in orders[1:]] for name, control in controls
 # %%
 # On the left one shuffle, on the right all of them.
 
-pi = (2, 0, 3, 1)
 shuffled = [words[i] for i in pi]
 layout = [["before", "all"], ["after", "all"]]
 fig, panels = plt.subplot_mosaic(layout, figsize=(7.2, 6.2), width_ratios=[2, 3])
 for name, sentence, rows in (("before", words, x), ("after", shuffled, permute(x, pi))):
     ax = panels[name]
     figures.heatmaps.cells(ax, weights(rows), limits=(0, 1), rows=sentence, columns=sentence, annotate=".2f")
-    corner = sentence.index("dog"), sentence.index("bit")
+    corner = sentence.index(KEY), sentence.index(QUERY)
     accent = {"color": figures.colour("accent"), "weight": "bold"}
     ax.get_xticklabels()[corner[0]].set(**accent)
     ax.get_yticklabels()[corner[1]].set(**accent)
@@ -103,16 +104,16 @@ ax.set_xlabel("relative difference (a dot for each order)")
 
 figures.publish(
     fig,
-    alt="Left: attention weights of the sentence the dog bit him and of its words in another order, as two "
-    "grids of four by four cells: the same numbers in other places; the weight from bit to dog is framed in "
-    "both. Right: dots on a logarithmic axis. Under three laws all lie at rounding or at zero, under two "
-    "controls all lie far to the right, most of them near one.",
+    alt=f"Left: attention weights of the sentence {' '.join(words)} and of its words in another order, as "
+    f"two grids of {len(words)} by {len(words)} cells: the same numbers in other places; the weight from "
+    f"{QUERY} to {KEY} is framed in both. Right: dots on a logarithmic axis. Under three laws all lie at "
+    "rounding or at zero, under two controls all lie far to the right, most of them near one.",
     numbers={
         "orders": len(orders),
         "worst": max(max(found) for found in held.values()),
         "control_smallest": min(min(found) for found in failed.values()),
     },
     seed=0,
-    size="4 tokens, 8 features",
+    size=f"{len(words)} tokens, 8 features",
     spread=f"worst of {len(orders)} orders",
 )

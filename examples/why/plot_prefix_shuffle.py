@@ -16,6 +16,7 @@ from posbook import attention, figures, properties
 plt.style.use("posbook.figures.posbook")
 torch.set_num_threads(1)  # matrices this small are not worth a second thread's start
 
+# At least 8 tokens, or a shuffle may leave all in their places; at least 2 layers, as the title has it.
 TOKENS, FEATURES, DEPTH, SEEDS = 16, 32, 4, 10
 
 # %%
@@ -72,7 +73,10 @@ for changes, marker, start, role, name in (
     ax.plot(side_by_side, changes.clamp(min=nothing), marker, color=colour, ms=5, alpha=0.7)
     ax.plot(depths + start + 0.15, medians, color=colour, lw=1.2, alpha=0.7, zorder=1)
     ax.hlines(medians, depths + start - 0.04, depths + start + 0.34, color=colour, lw=1.8)
-    ax.text(3.15 + start, 25 * medians[2], name, color=colour, weight="bold", size=13, ha="center")
+    named = min(3, DEPTH)  # the depth over which the name stands
+    ax.text(
+        named + 0.15 + start, 25 * medians[named - 1], name, color=colour, weight="bold", size=13, ha="center"
+    )
 ax.set_xticks(depths)
 ax.set_yticks([1e-16, 1e-12, 1e-8, 1e-4, 1])
 ax.set_ylim(5e-18, 60)
@@ -80,20 +84,19 @@ ax.grid(axis="x", visible=False)
 ax.set_xlabel("depth (layers)")
 ax.set_ylabel("change of the last row (1 = its length)")
 ax.set_title("One causal layer cannot see the order of the prefix; two can")
-_, depth_2, depth_3, depth_4 = causal.quantile(0.5, dim=0).tolist()
+medians = causal.quantile(0.5, dim=0).tolist()
 figures.publish(
     fig,
-    alt="Dots for ten decoders at each depth from one to four, on a logarithmic axis. Under a causal mask "
-    "the last row changes at depth one by rounding only, and at every greater depth by a good part of its "
-    "length. Without a mask it changes by rounding only, at all depths.",
+    alt=f"Dots for {SEEDS} decoders at each depth from 1 to {DEPTH}, on a logarithmic axis. Under a causal "
+    "mask the last row changes at depth 1 by rounding only, and at every greater depth by "
+    f"{min(medians[1:]):.1g} to {max(medians[1:]):.1g} of its length in the median. Without a mask it "
+    "changes by rounding only, at all depths.",
     numbers={
         "causal_depth_1": causal[:, 0].max().item(),
-        "causal_depth_2": depth_2,
-        "causal_depth_3": depth_3,
-        "causal_depth_4": depth_4,
-        "unmasked_depth_4": unmasked[:, -1].max().item(),
+        **{f"causal_depth_{depth}": medians[depth - 1] for depth in range(2, DEPTH + 1)},
+        f"unmasked_depth_{DEPTH}": unmasked[:, -1].max().item(),
     },
-    seed="0 to 9",
-    size="16 tokens, 32 features",
-    spread="median of ten random decoders, largest of ten where it is rounding",
+    seed=f"0 to {SEEDS - 1}",
+    size=f"{TOKENS} tokens, {FEATURES} features",
+    spread=f"median of {SEEDS} random decoders, the largest where it is rounding",
 )

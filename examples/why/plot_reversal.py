@@ -16,7 +16,7 @@ from posbook import alibi, attention, figures, frequencies, positions, rotary, s
 plt.style.use("posbook.figures.posbook")
 torch.set_num_threads(1)  # matrices this small are not worth a second thread's start
 
-FEATURES, HEADS, DEPTH, SEEDS = 128, 8, 2, 10
+FEATURES, HEADS, DEPTH, SEEDS = 128, 8, 2, 10  # an even number of features for each head
 WIDTH = FEATURES // HEADS
 
 # %%
@@ -103,11 +103,11 @@ ax.set_xlabel("difference of the two rows of “bites” (1 = their length)")
 fig.suptitle("A penalty on distance alone cannot tell who bites whom", x=0.02, ha="left")
 figures.publish(
     fig,
-    alt="Six rows of ten marks, one row for each scheme, on a logarithmic axis. Without an encoding, and "
-    "with ALiBi and no mask, the two rows of the word bites differ by rounding only. With T5's bias, rotary, "
-    "added sinusoids, and ALiBi under a causal mask, they differ visibly.",
+    alt=f"Six rows of {SEEDS} marks, one row for each scheme, on a logarithmic axis. Without an encoding, "
+    "and with ALiBi and no mask, the two rows of the word bites differ by rounding only. With T5's bias, "
+    "rotary, added sinusoids, and ALiBi under a causal mask, they differ visibly.",
     numbers={name: (max if name in ("none", "alibi") else min)(each) for name, each in found.items()},
-    seed="0 to 9",
-    size="3 tokens, 128 features, 2 layers",
-    spread="of ten random encoders the largest where it is rounding, the smallest elsewhere",
+    seed=f"0 to {SEEDS - 1}",
+    size=f"3 tokens, {FEATURES} features, {DEPTH} layers",
+    spread=f"of {SEEDS} random encoders the largest where it is rounding, the smallest elsewhere",
 )

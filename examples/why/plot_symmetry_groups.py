@@ -16,10 +16,10 @@ from posbook import attention, figures, positions, properties
 plt.style.use("posbook.figures.posbook")
 
 # %%
-# On a line a key lies up to 4 places before or after the query. On a circle of five, where an offset is known
-# only modulo 5, it is at most 2 places away: the shorter way round.
+# Of five tokens, on a line a key lies up to 4 places before or after the query. On a circle of five, where an
+# offset is known only modulo 5, it is at most 2 places away: the shorter way round.
 
-TOKENS = 5
+TOKENS = 5  # from 3 to 7: every shuffle is tried
 at = torch.arange(TOKENS)
 line = positions.offsets(queries=at, keys=at)
 circle = (line + TOKENS // 2) % TOKENS - TOKENS // 2
@@ -45,16 +45,16 @@ unseen = {name: len(properties.symmetries(matrix)) for name, (_, matrix) in sche
 fig, panels = plt.subplots(2, 3, figsize=(7.2, 6.6))
 for ax, (name, (title, matrix)) in zip(panels.flat, schemes.items(), strict=True):
     shown = matrix.where(matrix.isfinite(), torch.nan)
-    figures.heatmaps.cells(ax, shown, limits=(-4, 4), diverging=True, annotate=".0f")
+    figures.heatmaps.cells(ax, shown, limits=(1 - TOKENS, TOKENS - 1), diverging=True, annotate=".0f")
     ax.set_title(title, loc="center")
     ax.set_xlabel(f"{unseen[name]} of {shuffles}", color=figures.colour("accent"), weight="bold", size=15)
 fig.suptitle(f"Of {shuffles} shuffles, the fewer leave a matrix alone, the more it tells", x=0.02, ha="left")
 figures.publish(
     fig,
-    alt="Six matrices of five by five cells, and under each the number of shuffles that leave it alone. "
-    f"All zeros: {unseen['none']} of {shuffles}. Minus the distance, blue on both sides of the diagonal: "
-    f"{unseen['distance']}. Signed offset, blue below the diagonal and orange above: {unseen['signed']}. "
-    f"Causal mask, empty above the diagonal: {unseen['causal']}. Minus the distance on a circle: "
-    f"{unseen['circle_distance']}. Signed offset on a circle: {unseen['circle_signed']}.",
+    alt=f"Six matrices of {TOKENS} by {TOKENS} cells, and under each the number of shuffles that leave it "
+    f"alone. All zeros: {unseen['none']} of {shuffles}. Minus the distance, blue on both sides of the "
+    f"diagonal: {unseen['distance']}. Signed offset, blue below the diagonal and orange above: "
+    f"{unseen['signed']}. Causal mask, empty above the diagonal: {unseen['causal']}. Minus the distance on "
+    f"a circle: {unseen['circle_distance']}. Signed offset on a circle: {unseen['circle_signed']}.",
     numbers=unseen,
 )
