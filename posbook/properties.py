@@ -170,7 +170,8 @@ def caching(
     ``step(x, at, stored)`` gives the output rows of ``x``, whose positions are ``at``, and what the next call
     gets as ``stored``: keys and values as a rule, in any form. The first call gets None. Calls of 1, 2, …,
     n − 1 rows are compared with one call of all: what depends on a call's length may pass token by token and
-    fail after a prompt. Raises ValueError for fewer than two rows.
+    fail after a prompt. A model that counts for itself must be left to do so: a step that hands ``at`` on to
+    it measures the count of this function. Raises ValueError for fewer than two rows.
 
     >>> def mean(x, at, stored):
     ...     seen = x if stored is None else torch.cat((stored, x))
@@ -191,6 +192,60 @@ def caching(
         return torch.cat(outputs, dim=-2)
 
     return _worst(difference(in_calls_of(rows), whole) for rows in range(1, len(at)))
+
+
+def batching(
+    step: Callable[[Tensor, Tensor, Any], tuple[Tensor, Any]],
+    rows: Sequence[Float[Tensor, "_ dim"]],
+    *,
+    new: int = 2,
+) -> float:
+    r"""Does a text in a batch give what it gives alone? The worst :func:`difference`.
+
+    ``step(x, real, stored)`` gets a batch of shape (batch, n, dim), booleans of shape (batch, all tokens so
+    far) that say which tokens are real, and ``stored`` as in :func:`caching`; it gives outputs and what the
+    next call gets. The texts in ``rows`` are padded on the left with tokens of the longest, and asked in one
+    call, then in a prompt and ``new`` calls of one token; each text alone is asked in the same calls. With
+    ``new=0`` nothing need be stored. Raises ValueError for fewer than two texts, for texts of different
+    widths, and where one has no token left for its prompt.
+
+    >>> def mean(x, real, stored):
+    ...     real = real[..., None].to(x.dtype)
+    ...     return (x * real).cumsum(1) / real.cumsum(1).clamp(min=1), None
+    >>> rows = [torch.tensor([[2.0], [2.0]]), torch.tensor([[1.0], [2.0], [3.0]])]
+    >>> batching(mean, rows, new=0)
+    0.0
+    >>> batching(lambda x, real, stored: mean(x, real | True, stored), rows, new=0)
+    0.25
+    """
+    if len(rows) < 2:
+        raise ValueError(f"a batch needs two texts or more, not {len(rows)}")
+    lengths, widths = [len(x) for x in rows], {x.shape[-1] for x in rows}
+    if len(widths) > 1:
+        raise ValueError(f"texts of one batch must be equally wide, not {sorted(widths)}")
+    if not 0 <= new < min(lengths):
+        raise ValueError(f"each text needs a prompt and {new} tokens more, and their lengths are {lengths}")
+    longest = rows[lengths.index(max(lengths))]
+    padding = [len(longest) - n for n in lengths]
+    batch = torch.stack([torch.cat((longest[:n], x)) for n, x in zip(padding, rows, strict=True)])
+    at = torch.arange(len(longest), device=batch.device)
+    real = torch.stack([at >= n for n in padding])
+
+    def in_calls(x: Tensor, real: Tensor, calls: int) -> Tensor:
+        outputs, stored, seen = [], None, 0
+        for part in x.split([x.shape[1] - calls, *[1] * calls], dim=1):
+            seen += part.shape[1]
+            output, stored = step(part, real[:, :seen], stored)
+            outputs.append(output)
+        return torch.cat(outputs, dim=1)
+
+    violations = []
+    for calls in sorted({0, new}):
+        together = in_calls(batch, real, calls)
+        for x, n, result in zip(rows, padding, together, strict=True):
+            alone = in_calls(x[None], real.new_ones(1, len(x)), calls)
+            violations.append(difference(result[n:], alone[0]))
+    return _worst(violations)
 
 
 def precision(

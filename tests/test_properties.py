@@ -1,5 +1,6 @@
 import itertools
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -218,6 +219,83 @@ def test_every_length_of_a_call_is_tried():
     assert properties.caching(ahead, X) > BROKEN
 
 
+TEXTS = [randn(n, 8, seed=n) for n in (5, 3, 7)]
+
+
+def padded_step(x, real, stored, *, layers=2, see=lambda real: real, place=positions.left_padded, by=None):
+    """One call of a small decoder that counts for itself, over a batch that is padded on the left."""
+    new, kept = x.shape[1], []
+    at = place(real)
+    theta = frequencies.geometric(8) if by is None else by(at)
+    mask = attention.causal(new, real.shape[1]) & see(real)[:, None, :]
+    for layer in range(layers):
+        turned = rotary.rotate(x, frequencies.angles(at[:, -new:], theta), layout="halves")
+        k, v = turned, x
+        if stored is not None:
+            k, v = (torch.cat(pair, dim=1) for pair in zip(stored[layer], (k, v), strict=True))
+        kept.append((k, v))
+        x = x + attention.attend(turned, k, v, mask=mask) @ WV
+    return x, kept
+
+
+def test_a_text_is_what_it_is_alone_where_padding_is_hidden_and_not_counted():
+    assert properties.batching(padded_step, TEXTS) < ROUNDING
+    assert properties.batching(padded_step, TEXTS, new=0) < ROUNDING
+    # A shift of a whole text changes no score.
+    by_columns = lambda real: torch.arange(real.shape[1]).expand(real.shape)  # noqa: E731
+    assert properties.batching(partial(padded_step, place=by_columns), TEXTS) < ROUNDING
+
+
+def counted_in_calls_of_one_only(real):
+    return (
+        positions.left_padded(real) if real.shape[1] > 5 else torch.arange(real.shape[1]).expand(real.shape)
+    )
+
+
+@pytest.mark.parametrize(
+    "wrong, one_call",
+    [
+        ({"see": torch.ones_like}, True),  # padding takes part
+        ({"place": counted_in_calls_of_one_only}, False),  # the prompt by columns, the next by real tokens
+        ({"by": lambda at: frequencies.geometric(8) / (1 + at.max())}, True),  # the longest text decides
+    ],
+    ids=["padding is seen", "two counts", "the longest decides"],
+)
+def test_a_text_that_changes_with_its_neighbours_or_padding_is_found(wrong, one_call):
+    assert properties.batching(partial(padded_step, **wrong), TEXTS) > BROKEN
+    # A count that differs between calls needs several calls.
+    assert (properties.batching(partial(padded_step, **wrong), TEXTS, new=0) > BROKEN) == one_call
+
+
+def test_a_batch_is_asked_in_one_call_and_in_several_and_each_text_likewise():
+    seen = []
+
+    def f(x, real, stored):
+        seen.append((*x.shape[:2], real.int().tolist(), stored))
+        return x, "stored"
+
+    first, second = X[:2], X[1:]
+    assert properties.batching(f, [first, second], new=1) == 0
+    padded = [[0, 1, 1], [1, 1, 1]]
+    one = [(2, 3, padded, None), (1, 2, [[1, 1]], None), (1, 3, [[1, 1, 1]], None)]
+    together = [(2, 2, [[0, 1], [1, 1]], None), (2, 1, padded, "stored")]
+    alone = [
+        (1, 1, [[1]], None),
+        (1, 1, [[1, 1]], "stored"),
+        (1, 2, [[1, 1]], None),
+        (1, 1, [[1, 1, 1]], "stored"),
+    ]
+    assert seen == [*one, *together, *alone]
+
+
+def test_what_a_batch_gives_is_judged_by_its_worst_text_and_keeps_nan():
+    for wrong in range(3):
+        neighbours = lambda x, wrong=wrong: (torch.arange(len(x)) == wrong)[:, None, None] & (len(x) > 1)  # noqa: E731
+        f = lambda x, real, stored, n=neighbours: (torch.where(n(x), 2 * x, x), stored)  # noqa: E731
+        assert properties.batching(f, TEXTS) == 0.5
+    assert math.isnan(properties.batching(lambda x, real, stored: (x * torch.nan, None), TEXTS))
+
+
 def cosines(angles):
     """f(x, at): the features times the cosine of their angle at each position."""
     return lambda x, at: x * angles(x, at).cos().to(x.dtype)
@@ -338,6 +416,11 @@ def test_measuring_leaves_no_gradient_behind():
         (lambda: properties.shift(lambda x, at: x[: 4 - at[0]], X, shifts=[1]), "one shape"),
         (lambda: properties.caching(step, X[:1]), "nothing to measure.*two rows"),
         (lambda: properties.caching(lambda x, at, stored: (x[:1], None), X), "one shape"),
+        (lambda: properties.batching(padded_step, [X]), "two texts or more, not 1"),
+        (lambda: properties.batching(padded_step, [X, X[:2]]), r"prompt and 2 tokens more.* \[4, 2\]"),
+        (lambda: properties.batching(padded_step, [X, X], new=-1), "prompt and -1 tokens"),
+        (lambda: properties.batching(padded_step, [X, X[:, :6]]), r"equally wide, not \[6, 8\]"),
+        (lambda: properties.batching(lambda x, real, stored: (x[:, :1], None), TEXTS), "one shape"),
         (lambda: properties.precision(turn, X[0], length=1), "2 or more, not length=1"),
         (lambda: properties.collisions(turn, X[0], length=0), "2 or more, not length=0"),
         (lambda: properties.collisions(lambda x, at: x[1:], X[0], length=5), r"5 results.*not \(4, 8\)"),

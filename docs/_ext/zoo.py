@@ -14,12 +14,12 @@ from importlib import resources
 from sphinx.util.docutils import SphinxDirective
 
 from posbook import frequencies
-from posbook.practice import config
+from posbook.practice import config, schema
 
 HEADER = ("model", "layers", "scaling", "base", "turned", "layout", "length", "never round")
 FOUND, MADE = ("as-found", "converted"), "class-default"
 # Contradicted by another file of the same model, as the page says, or a second copy of one with less in it.
-LEFT_OUT = {"gemma3-4b", "gemma3-12b", "gemma3-27b", "microsoft/Phi-4-mini-instruct by litgpt"}
+LEFT_OUT = schema.CONTRADICTED | {"microsoft/Phi-4-mini-instruct by litgpt"}
 
 
 def files():

@@ -248,19 +248,21 @@ def _lines(group: config.Group, length: int | None) -> Iterator[tuple[str, str]]
     if group.rope_type in ("yarn", "llama3", "longrope", "dynamic"):
         scaled += f", trained at {group.trained_length} tokens"
     yield "base", f"{group.base:.10g}"
-    yield "scaling", scaled
+    yield "scaling", "none" if group.rope_type == "default" else scaled
     if theta is None:
         yield "frequencies", why
         return
     yield "frequencies", f"{theta[0]:.6g} … {theta[-1]:.6g} radians a token, {len(theta)} pairs"
     slow = group.slow(length)
-    if slow:
-        count = f"{slow['as_trained']} of {slow['pairs']} pairs"
-        within = f"in {slow['tokens']} tokens"
-        if slow["as_trained"] == slow["after_scaling"]:
+    if slow is None:
+        yield "turns", "not counted: the file gives no length, --length can"
+    else:
+        count = f"{slow['before_scaling']} of {slow['pairs']} pairs"
+        within = f"in {slow['tokens']} tokens{', the window' if slow['tokens'] == group.window else ''}"
+        if slow["before_scaling"] == slow["after_scaling"]:
             yield "turns", f"{count} never come round {within}"
         else:
-            scaled = f"as trained; {slow['after_scaling']} after scaling"
+            scaled = f"before scaling; {slow['after_scaling']} after"
             yield "turns", f"never come round {within}: {count} {scaled}"
     if group.attention_factor != 1 or group.softmax_factor != 1:
         on_scores = f", {group.softmax_factor:.6g} on the scores besides" if group.softmax_factor != 1 else ""
@@ -324,11 +326,11 @@ def _draw(model: config.Model, length: int | None, path: Path) -> None:
     drawn = 0
     for group in model.groups:
         theta, _ = _frequencies(group, length)
-        tokens = length or group.trained_length
+        tokens = group.reach(length)
         if theta is None or not tokens:
             continue
         drawn += 1
-        label = ", ".join(group.kinds) or "all layers"
+        label = f"{', '.join(group.kinds) or 'all layers'}, {tokens} tokens"
         ax.plot(range(len(theta)), frequencies.turns(theta, tokens).clamp(min=1e-12), "o", label=label)
     if not drawn:
         raise config.Unusable(
@@ -337,7 +339,7 @@ def _draw(model: config.Model, length: int | None, path: Path) -> None:
     ax.axhline(1)
     ax.set_yscale("log")
     ax.set_xlabel("pair, fastest first")
-    ax.set_ylabel(f"turns within {length or 'the trained'} tokens")
+    ax.set_ylabel("turns within so many tokens")
     ax.legend()
     alt = f"Turns that each pair of {model.model_type} completes; logarithmic axis, with a line at one turn."
     write_whole(path, svg.themed(fig, alt))

@@ -46,6 +46,7 @@ class Group:
     r"""Layers that do the same with position.
 
     ``layers`` are their numbers, from 0; empty where the file does not say how many layers there are.
+    ``window`` is how many tokens a query of theirs sees, where the file says that they slide one.
     ``kinds`` are the file's names for them, such as ``"sliding_attention"``. ``scheme`` is ``"rotary"``,
     ``"alibi"``, ``"learned"``, ``"t5"`` or ``"none"``. The rest is about rotation: ``layout`` is
     ``"halves"``, ``"interleaved"`` or ``"unknown"``, ``rotary_dim`` of ``head_dim`` features turn,
@@ -70,6 +71,7 @@ class Group:
     attention_factor: float = 1.0
     softmax_factor: float = 1.0
     trained_length: int | None = None
+    window: int | None = None
     factor: float = 1.0
     fraction: float = 1.0
     beta_fast: float = 32.0
@@ -137,20 +139,30 @@ class Group:
         return replace(self, rope_type=kept, factor=1.0).frequencies()
 
     def slow(self, length: int | None = None) -> dict[str, int] | None:
-        r"""How many pairs never come round within ``length`` tokens, as trained and after scaling.
+        r"""How many pairs never come round within ``length`` tokens, before scaling and after.
 
-        Without ``length`` the trained length is meant. None where nothing rotates, or no length is known.
+        Without ``length`` the trained length is meant; layers that slide a window are counted within it. None
+        where nothing rotates, or no length is known.
 
         >>> llama = Group(rope_type="llama3", factor=8.0, rotary_dim=128, base=500_000.0, trained_length=8192)
         >>> llama.slow()
-        {'tokens': 8192, 'pairs': 64, 'as_trained': 29, 'after_scaling': 32}
+        {'tokens': 8192, 'pairs': 64, 'before_scaling': 29, 'after_scaling': 32}
         """
-        tokens = length or self.trained_length
+        tokens = self.reach(length)
         if self.scheme != "rotary" or not tokens:
             return None
         before, after = self.unscaled(), self.frequencies(length)
         counts = [int((frequencies.turns(theta, tokens) < 1).sum()) for theta in (before, after)]
-        return {"tokens": tokens, "pairs": len(after), "as_trained": counts[0], "after_scaling": counts[1]}
+        names = ("tokens", "pairs", "before_scaling", "after_scaling")
+        return dict(zip(names, (tokens, len(after), *counts), strict=True))
+
+    def reach(self, length: int | None = None) -> int | None:
+        r"""How many tokens a query sees in a text of ``length`` tokens; without it, of the trained length.
+
+        >>> Group(trained_length=32_768, window=1024).reach(), Group(window=1024).reach(512), Group().reach()
+        (1024, 512, None)
+        """
+        return min((n for n in (length or self.trained_length, self.window) if n), default=None)
 
 
 @dataclass(frozen=True)
@@ -354,7 +366,13 @@ class _Reader:
             known = groups.get(group, replace(group, layers=(), kinds=()))
             kinds = known.kinds if label is None else (*known.kinds, label)
             groups[group] = replace(known, layers=tuple(sorted((*known.layers, *layers))), kinds=kinds)
-        return list(groups.values())
+        window = self.config.sliding_window
+        if not window or window < 1:
+            return list(groups.values())
+        # Last, since layers that slide a window and layers that do not may share one recipe.
+        return [
+            replace(g, window=window) if g.kinds == ("sliding_attention",) else g for g in groups.values()
+        ]
 
     def blocks(self) -> dict[str | None, schema.Rope | None]:
         """The blocks by kind of layer, or one under None; empty where the file has no key of rotation."""
@@ -380,6 +398,9 @@ class _Reader:
         local = config.rope_local_base_freq or config.local_rope_theta
         if local is None and self.per_layer_defaults() and not values.get("rope_theta"):
             local = self.family["rope"].get("sliding_attention", {}).get("rope_theta")
+            if local is not None and local != base:
+                self.say("D2", "warning", f"no base of sliding_attention: {_plain(local)} is used, what "
+                         f"{self.model_type} has by default")  # fmt: skip
         if config.compress_rope_theta:
             plain = _unscaled(flat, flat.rope_theta)
             # The released code keeps the temperature of the compressed layers at 1.
@@ -427,6 +448,9 @@ class _Reader:
             hint = f"; {near[0]} is meant?" if near else ""
             self.say("D3", "warning", f"{where} has {key}, which nothing reads{hint}")
         kind = rope.rope_type or rope.type
+        if rope.rope_type is None and kind in schema.TYPES - {"default"}:
+            self.say("D1", "note", f"{where}.type {kind!r} is the older spelling of rope_type: a reader of "
+                     "rope_type alone scales nothing")  # fmt: skip
         if kind is None and rope.factor not in (None, 1):
             self.say(
                 "D3", "error", f"{where} has factor {_plain(rope.factor)} and no rope_type: it is ignored"
@@ -505,16 +529,7 @@ class _Reader:
         base = rope.rope_theta
         if base is None:
             base = defaults.get("rope_theta", 10_000.0)
-            whose = f"what {self.model_type} has by default" if self.family else "what most readers assume"
-            others = sorted(schema.released_bases().get(self.model_type, set()) - {base})
-            seen = (
-                f"; released files of this family have {', '.join(map(_plain, others))} too" if others else ""
-            )
-            self.say(
-                "D2",
-                "error" if others else "warning",
-                f"no rope_theta{where}: {_plain(base)} is used, {whose}{seen}",
-            )
+            self.assumed_base(base, where)
         head_dim, rotary_dim, fraction = self.widths(label, rope, kind, defaults, where)
         group = Group(
             rope_type=kind,
@@ -533,6 +548,23 @@ class _Reader:
             self.say("D6", "error", f"mrope_section {list(group.sections)} adds up to {sum(group.sections)}, "
                      f"and there are {rotary_dim // 2} pairs")  # fmt: skip
         return self.scaled(group, rope, where)
+
+    def assumed_base(self, base: float, where: str) -> None:
+        """Say that a base was assumed: an error where released files of the family have others."""
+        whose = f"what {self.model_type} has by default" if self.family else "what most readers assume"
+        known = schema.bases().get(self.model_type, {})
+        released, contradicted = [], ""
+        for other in sorted(known.keys() - {base}):
+            names = [name for _, name in known[other] if name in schema.CONTRADICTED]
+            if len(names) < len(known[other]):
+                released.append(_plain(other))
+            else:
+                projects = " and ".join(dict.fromkeys(project for project, _ in known[other]))
+                contradicted += f"; {projects} writes {_plain(other)} for {', '.join(names)}"
+        seen = f"; released files of this family have {', '.join(released)} too" if released else ""
+        severity = "error" if released else "warning"
+        message = f"no rope_theta{where}: {_plain(base)} is used, {whose}{seen}{contradicted}"
+        self.say("D2", severity, message)
 
     def entry(self, label: str | None, blocks: dict[str | None, schema.Rope | None]) -> schema.Rope:
         if not blocks:
@@ -602,10 +634,11 @@ class _Reader:
             if label == "full_attention" and not config.global_head_dim
             else None
         )
+        of = where if own is not None else ""
         if own is None and head_dim is None:
             own = family.get("head_dim")
         if own is not None:
-            self.say("D6", "warning", f"{own} features a head are assumed{where}, as the class has it")
+            self.say("D6", "warning", f"{own} features a head are assumed{of}, as the class has it")
             head_dim = own
         if head_dim is None:
             if heads is None and self.model_type == "moonshine":

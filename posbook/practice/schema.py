@@ -151,13 +151,23 @@ def families() -> dict[str, Any]:
     return json.loads(text)["families"]
 
 
+# Files of one project; other files of these models, and the class of their makers, have another base.
+CONTRADICTED = {"gemma3-4b", "gemma3-12b", "gemma3-27b"}
+
+
 @cache
-def released_bases() -> dict[str, set[float]]:
-    """The bases that released files give, by ``model_type``; those of class defaults are not counted."""
+def bases() -> dict[str, dict[float, list[tuple[str, str]]]]:
+    """The bases that files give, by ``model_type``: for each base where it stands, as (project, model).
+
+    Class defaults are not counted.
+    """
     text = resources.files("posbook.practice").joinpath("data/rope_configs.jsonl").read_text("utf-8")
-    bases: dict[str, set[float]] = {}
+    found: dict[str, dict[float, list[tuple[str, str]]]] = {}
     for record in map(json.loads, text.splitlines()):
         base = record["config"].get("rope_theta")
         if base and record["trust"] in ("as-found", "converted"):
-            bases.setdefault(record["config"]["model_type"], set()).add(float(base))
-    return bases
+            source = record["source"]
+            project = source.get("repo", source.get("package", "")).rpartition("/")[2]
+            family = found.setdefault(record["config"]["model_type"], {})
+            family.setdefault(float(base), []).append((project, record["name"]))
+    return found

@@ -30,6 +30,7 @@ WANTED = [
     ("RoPE breaks", "length/what-breaks"),
     ("beyond trained length", "length/what-breaks"),
     ("extrapolation", "length/train-short-test-long"),
+    ("fluent then nonsense", "use/porting"),
 ]
 
 

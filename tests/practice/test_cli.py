@@ -78,7 +78,7 @@ def test_what_is_not_there_ends_with_2_too(run, file, monkeypatch, arguments):
 
 
 def test_json_holds_what_reading_the_file_gives(run, file):
-    path = file(rope_scaling={"type": "dynamic", "factor": 2.0})
+    path = file(rope_scaling={"rope_type": "dynamic", "factor": 2.0})
     data = json.loads(run("explain", path, "--json", "--length", 8192).stdout)
     (group,) = config.read(path).groups
     assert data["groups"][0]["frequencies"] == group.frequencies(8192).tolist()
@@ -124,7 +124,7 @@ LLAMA31 = {
 }
 
 
-def test_slow_pairs_are_counted_as_trained_and_after_scaling(run, file):
+def test_slow_pairs_are_counted_before_scaling_and_after(run, file):
     path = file(**LLAMA31)
     waves = [2 * math.pi * 5e5 ** (i / 64) for i in range(64)]
     trained = sum(wave > 8192 for wave in waves)
@@ -132,9 +132,9 @@ def test_slow_pairs_are_counted_as_trained_and_after_scaling(run, file):
     for wave in waves:  # Llama 3's rule, written again
         share = min(max((8192 / wave - 1) / 3, 0), 1)
         by_hand.append(8192 * (share / wave + (1 - share) / wave / 8) < 1)
-    expected = {"tokens": 8192, "pairs": 64, "as_trained": trained, "after_scaling": sum(by_hand)}
+    expected = {"tokens": 8192, "pairs": 64, "before_scaling": trained, "after_scaling": sum(by_hand)}
     assert json.loads(run("explain", path, "--json").stdout)["groups"][0]["never_come_round"] == expected
-    told = f"in 8192 tokens: {trained} of 64 pairs as trained; {sum(by_hand)} after scaling"
+    told = f"in 8192 tokens: {trained} of 64 pairs before scaling; {sum(by_hand)} after"
     assert told in " ".join(run("explain", path).stdout.split())
     assert trained < sum(by_hand)
 
@@ -145,11 +145,48 @@ def test_slow_pairs_without_a_scaling_are_counted_once(run, file):
     assert "after scaling" not in told
 
 
+GEMMA3 = {
+    "model_type": "gemma3_text",
+    "head_dim": 256,
+    "num_hidden_layers": 6,
+    "sliding_window_pattern": 6,
+    "sliding_window": 1024,
+    "rope_theta": 1e6,
+    "rope_local_base_freq": 1e4,
+    "rope_scaling": {"rope_type": "linear", "factor": 8.0},
+    "max_position_embeddings": 131_072,
+}
+
+
+def test_slow_pairs_of_layers_with_a_window_are_counted_within_it(run, file):
+    path = file(**GEMMA3)
+    slow = [sum(1024 * 1e4 ** (-i / 128) < 2 * math.pi for i in range(128))]
+    slow += [sum(131_072 * 1e6 ** (-i / 128) / by < 2 * math.pi for i in range(128)) for by in (1, 8)]
+    told = " ".join(run("explain", path).stdout.split())
+    assert f"{slow[0]} of 128 pairs never come round in 1024 tokens, the window" in told
+    assert f"in 131072 tokens: {slow[1]} of 128 pairs before scaling; {slow[2]} after" in told
+    assert "in 512 tokens layers" in " ".join(run("explain", path, "--length", 512).stdout.split())
+
+
+def test_a_file_without_a_length_says_why_nothing_is_counted(run, file):
+    path = file(max_position_embeddings=None)
+    assert "turns        not counted: the file gives no length, --length can" in run("explain", path).stdout
+    assert "come round in 4096 tokens" in run("explain", path, "--length", 4096).stdout
+
+
+def test_what_is_not_scaled_says_so(run, file):
+    assert "scaling      none" in run("explain", file()).stdout
+    assert "default" not in run("explain", file()).stdout
+
+
 def test_the_figure_is_drawn(run, file, tmp_path):
     out = tmp_path / "turns.svg"
     assert run("explain", file(), "--figure", out).exit_code == 0
     assert "Turns that each pair of llama completes" in out.read_text("utf-8")
     assert run("explain", file(), "--figure", tmp_path / "turns.png").exit_code == 2
+    assert run("explain", file(**GEMMA3), "--figure", out).exit_code == 0
+    for words in ("sliding_attention, 1024 tokens", "full_attention, 131072 tokens"):
+        assert words in out.read_text("utf-8")
 
 
 RIGHT = """

@@ -112,7 +112,7 @@ def test_every_spelling_of_one_recipe_is_one_group(spelled):
     model = config.read(spelled)
     assert torch.equal(only(model).frequencies(), expected)
     assert only(model).attention_factor == scaling.yarn_temperature(4)
-    assert model.findings == ()
+    assert codes(model, "error") == codes(model, "warning") == []
 
 
 @pytest.mark.parametrize(
@@ -189,6 +189,8 @@ FACTORS = {"short_factor": [1.0] * 64, "long_factor": [2.0] * 64, "original_max_
     [
         (llama(rope_parameters={"rope_theta": 5e5}), "D1", "error", "10000 at the top level, 500000 in"),
         (llama(rope_scaling={"type": "linear", "rope_type": "yarn", **YARN}), "D1", "error", "type wins"),
+        (llama(rope_scaling={"type": "yarn", **YARN}), "D1", "note",
+         "rope_scaling.type 'yarn' is the older spelling of rope_type"),
         (llama(n_positions=2048), "D1", "error", "max_position_embeddings 4096, n_positions 2048"),
         (
             llama(rope_parameters={"rope_type": "default"}, rope_scaling={"type": "linear", "factor": 2.0}),
@@ -237,6 +239,50 @@ def test_what_a_reader_would_get_wrong_is_a_finding(values, code, severity, word
 
 def test_a_clean_file_has_no_finding():
     assert config.read(LLAMA).findings == ()
+    assert config.read(llama(rope_scaling={"rope_type": "yarn", **YARN})).findings == ()
+    assert config.read(llama(rope_scaling={"type": "default"})).findings == ()
+
+
+# As the file of the 4B model leaves it: no base, no width, no pattern, no length.
+GEMMA = {
+    "model_type": "gemma3_text",
+    "hidden_size": 2560,
+    "num_hidden_layers": 34,
+    "rope_scaling": {"factor": 8.0, "rope_type": "linear"},
+    "sliding_window": 1024,
+}
+
+
+def test_a_base_that_only_a_contradicted_file_has_is_told_and_is_no_error():
+    model = config.read(GEMMA)
+    assert [group.base for group in model.groups] == [1e4, 1e6]
+    (told,) = [f for f in model.findings if "full_attention" in f.message and f.code == "D2"]
+    assert told.severity == "warning"
+    assert told.message.endswith("maxtext writes 10000 for gemma3-4b, gemma3-12b, gemma3-27b")
+    assert "released" not in told.message
+    assert codes(model, "error") == []
+    # Where released files of a family do differ, it stays an error.
+    assert codes(config.read(llama(rope_theta=None)), "error") == ["D2"]
+
+
+@pytest.mark.parametrize(
+    "changes, told", [({}, True), ({"rope_local_base_freq": 2e4}, False), ({"rope_theta": 1e6}, True)]
+)
+def test_the_base_that_is_assumed_of_windows_is_told(changes, told):
+    words = "no base of sliding_attention: 10000 is used, what gemma3_text has by default"
+    assert (words in said(config.read(GEMMA | changes))) == told
+
+
+def test_an_assumption_about_all_layers_is_told_once():
+    assert codes(config.read(GEMMA)).count("D6") == 1
+
+
+def test_windows_are_known_of_the_layers_that_slide_one_and_divide_no_recipe():
+    near, far = config.read(GEMMA | {"max_position_embeddings": 131_072}).groups
+    assert (near.window, far.window) == (1024, None)
+    assert (near.reach(), near.reach(512), far.reach()) == (1024, 512, 131_072)
+    kinds = ["sliding_attention", "full_attention"] * 2
+    assert only(config.read(llama(layer_types=kinds, sliding_window=1024))).window is None
 
 
 def test_every_code_has_a_section():
