@@ -1,6 +1,7 @@
 r"""A function nobody has documented is named: layout, direction, frequencies, amplitude, and its mistake."""
 
 import copy
+import json
 import math
 import re
 from dataclasses import replace
@@ -850,6 +851,28 @@ def test_positions_read_from_the_axis_of_the_heads_are_found_out():
         lambda x, at: turning()(x, at) if x.shape[1] == 1 else along_the_heads(x, at), dim=DIM
     )
     assert "R7" in [f.code for f in found.findings]
+
+
+def recorded():
+    """One group of each kind that the recorded configurations ask for."""
+    text = (Path(probe.__file__).parent / "data" / "rope_configs.jsonl").read_text("utf-8")
+    groups = {}
+    for record in map(json.loads, text.splitlines()):
+        for each in config.read(record["config"]).groups:
+            if each.scheme == "rotary" and each.rotary_dim % 2 == 0 and each.layout != "unknown":
+                groups[replace(each, layers=(), kinds=())] = record["id"]
+    return [pytest.param(each, id=name) for each, name in groups.items()]
+
+
+@pytest.mark.parametrize("against", recorded())
+def test_a_right_function_of_a_recorded_configuration_has_no_finding(against):
+    layout = against.layout
+    theta, dim = against.frequencies(), against.head_dim
+    fn = turning(theta, layout, amplitude=against.attention_factor, width=against.rotary_dim)
+    assert probe.identify(fn, dim=dim, longest=64).explain(against) == ()
+    # The same of the last features has one, unless the whole head turns.
+    moved = probe.identify(of_the_last(fn, against.rotary_dim), dim=dim, longest=64).explain(against)
+    assert [f.code for f in moved] == (["R6"] if against.rotary_dim < dim else [])
 
 
 def test_a_right_function_matches_and_a_wrong_one_does_not():
