@@ -124,7 +124,7 @@ below.set_yticks([1e2, 1e3, 1e4, 1e5, 1e6], ["100", "1000", "10 000", "100 000",
 below.minorticks_off()
 below.text(
     2e4,
-    0.25 * reach(frequencies.geometric(DIM, 2e4)),
+    0.16 * reach(frequencies.geometric(DIM, 2e4)),
     "first distance at which\nit is negative",
     color=figures.colour("rope"),
     weight="bold",
