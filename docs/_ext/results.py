@@ -4,15 +4,18 @@ r"""All that the book proves, by name.
     ```
 
 lists the theorems, propositions, lemmas and corollaries under their parts and chapters, in the order of the
-book. Names and numbers come from where they stand, so that the list is never behind.
+book, each with how its statement begins. All comes from where they stand, so that the list is never behind.
 """
 
-from described import parts
+import textwrap
+
+from described import parts, text
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import make_refnode
 
 COUNTED = "theorem"  # conf.py counts all that is proved as theorems
+LONGEST = 320  # letters of a statement
 
 
 class results(nodes.General, nodes.Element):
@@ -26,13 +29,28 @@ class Results(SphinxDirective):
 
 
 def collect(app, doctree):
-    """Note the names of a page's theorems; a name may hold a formula."""
+    """Note the names of a page's theorems, which may hold a formula, and their words."""
     found = [
-        (node["label"], node["realtype"], [child.deepcopy() for child in node[0].children])
+        (
+            node["label"],
+            node["realtype"],
+            [child.deepcopy() for child in node[0].children],
+            words(node[1], app.config.katex_macros),
+        )
         for node in doctree.findall(nodes.Element)
         if node.get("countertype") == COUNTED
     ]
     names(app.env)[app.env.docname] = found
+
+
+def words(statement, macros):
+    """A statement as plain text, with dots for what is set on lines of its own or is too much."""
+    kinds = nodes.paragraph | nodes.math_block
+    parts = [
+        "…" if isinstance(node, nodes.math_block) else text(node, macros)
+        for node in statement.findall(lambda node: isinstance(node, kinds))
+    ]
+    return textwrap.shorten(" ".join(parts), LONGEST, placeholder=" …")
 
 
 def names(env):
@@ -76,13 +94,13 @@ def listed(app, docname):
     return shown
 
 
-def line(app, docname, chapter, label, kind, name):
+def line(app, docname, chapter, label, kind, name, statement):
     number = ".".join(map(str, app.env.toc_fignumbers[chapter][COUNTED][label]))
     text = nodes.inline("", f"{kind.title()} {number}", classes=["verdict"])
     link = make_refnode(
         app.builder, docname, chapter, label, [text, nodes.Text(" "), *(child.deepcopy() for child in name)]
     )
-    return nodes.list_item("", nodes.paragraph("", "", link))
+    return nodes.list_item("", nodes.paragraph("", "", link), nodes.paragraph(text=statement))
 
 
 def setup(app):

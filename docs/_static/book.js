@@ -8,3 +8,10 @@ function reachable() {
 // Fonts change widths, so look again when they are there.
 document.addEventListener("DOMContentLoaded", () => document.fonts.ready.then(reachable));
 window.addEventListener("resize", reachable);
+
+// The contents beside the page begin at its own line, however long they are.
+document.addEventListener("DOMContentLoaded", () => {
+  const box = document.querySelector(".sidebar-scroll"), here = box?.querySelector(".current-page");
+  if (here && box.scrollHeight > box.clientHeight)
+    box.scrollTop += here.getBoundingClientRect().top - box.getBoundingClientRect().top - box.clientHeight / 3;
+});
