@@ -31,6 +31,9 @@ WANTED = [
     ("beyond trained length", "length/what-breaks"),
     ("extrapolation", "length/train-short-test-long"),
     ("fluent then nonsense", "use/porting"),
+    ("rotate_half", "rotary/layouts"),
+    ("sink", "rotary/cache"),
+    ("counting", "relative/others"),
 ]
 
 
