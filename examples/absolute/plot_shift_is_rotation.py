@@ -38,8 +38,9 @@ back = properties.difference(table @ matrix, later)
 # The clocks, each seen from two starts, and below them the one matrix that turns them all. A hand at
 # (sine, cosine) starts at twelve and runs clockwise; matplotlib counts from three, the other way.
 
-fig = plt.figure(figsize=(7.2, 6.9))
-upper, lower = fig.subfigures(2, 1, height_ratios=(1, 1.65))
+high = 0.275 * DIM  # of the matrix, in heights of the faces
+fig = plt.figure(figsize=(7.2, 2.604 * (1 + high)))
+upper, lower = fig.subfigures(2, 1, height_ratios=(1, high))
 for i, ax in enumerate(upper.subplots(1, DIM // 2)):
     ax.add_patch(Circle((0, 0), 1, fill=False, edgecolor=figures.colour("axis"), linewidth=1.4))
     for start, role, radius in zip(STARTS, ("position", "sinusoidal"), (0.72, 0.5), strict=True):

@@ -18,7 +18,7 @@ plt.style.use("posbook.figures.posbook")
 # %%
 # The formula at some widths. The last exponent is 1 − 2/d, so the end is never quite 10 000.
 
-WIDTHS = (4, 8, 64, 512)  # even ones, up to seven of them
+WIDTHS = (4, 8, 64, 512)  # even ones from 4 up, up to seven of them
 CODE = 8  # the width for which the released code is shown: even, 4 or more
 waves = {width: frequencies.wavelengths(frequencies.geometric(width)) for width in WIDTHS}
 longest = {width: wave[-1].item() for width, wave in waves.items()}
