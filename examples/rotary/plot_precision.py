@@ -15,7 +15,7 @@ from posbook import figures, frequencies, rotary
 plt.style.use("posbook.figures.posbook")
 torch.set_num_threads(1)
 
-DIM, PAIRS, SEEDS = 128, 64, 10  # an even width, about as large: the names stand where its errors lie
+DIM, PAIRS, SEEDS = 128, 64, 10  # an even width, 128 or more: the names stand where its errors lie
 theta = frequencies.geometric(DIM)
 
 # %%
