@@ -101,6 +101,7 @@ gallery_order = [
     "plot_symmetry_groups",
     "plot_reversal",
     "plot_sinusoid_walkthrough",
+    "plot_sinusoidal_table",
     "plot_wavelengths",
     "plot_shift_is_rotation",
     "plot_gram",
