@@ -57,7 +57,8 @@ nitpick_ignore_regex = [
     ("py:class", r"(torch|collections|jaxtyping|lightning_fabric|matplotlib|pathlib)\..*"),
     (
         "py:class",
-        r"(Tensor|Float|Int|Bool|Shaped|Real|Num|Callable|Sequence|Iterable|Axes|Figure|Module|tuple\[|'.*|.*\").*",
+        r"(Tensor|ndarray|Float|Int|Bool|Shaped|Real|Num|Callable|Sequence|Iterable|Axes|Figure|Module).*"
+        r"|(tuple\[|'.*|.*\").*",
     ),
 ]
 suppress_warnings = [
@@ -101,6 +102,7 @@ gallery_order = [
     "plot_symmetry_groups",
     "plot_reversal",
     "plot_sinusoid_walkthrough",
+    "plot_sinusoidal_table",
     "plot_wavelengths",
     "plot_shift_is_rotation",
     "plot_gram",

@@ -14,7 +14,8 @@ from posbook import figures, frequencies, properties, sinusoidal
 plt.style.use("posbook.figures.posbook")
 torch.set_num_threads(1)
 
-WIDTH, HEAD, LENGTH, OFFSET, SEEDS = 512, 64, 512, 5, 10
+WIDTH, HEAD, SEEDS = 512, 64, 10  # an even width, any width of a head
+LENGTH, OFFSET = 512, 5  # the offset less than the length
 table = sinusoidal.encode(frequencies.angles(torch.arange(LENGTH), frequencies.geometric(WIDTH)))
 
 
@@ -56,7 +57,7 @@ spread = [(scores.diagonal(OFFSET).std() / scores.std()).item() for scores in ra
 # Above, the terms for the first tokens; below, the position term at one offset. Each line is in units of the
 # spread of its own matrix, so that flat means flat.
 
-SHOWN, FAR = 20, 150
+SHOWN, FAR = 20, 150  # rows of the matrices, up to 64, and of the line, both up to the length
 fig = plt.figure(figsize=(7.2, 10))
 upper, lower = fig.subfigures(2, 1, height_ratios=(2.1, 1))
 panels = upper.subplots(2, 2)
@@ -94,7 +95,7 @@ figures.publish(
         "spread_min": min(spread),
         "spread_max": max(spread),
     },
-    seed="0 to 9",
-    size="512 positions, 512 features, 64 a head",
-    spread="smallest and largest of ten random heads",
+    seed=f"0 to {SEEDS - 1}",
+    size=f"{LENGTH} positions, {WIDTH} features, {HEAD} a head",
+    spread=f"smallest and largest of {SEEDS} random heads",
 )

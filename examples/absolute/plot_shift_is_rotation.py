@@ -17,10 +17,11 @@ from posbook import figures, frequencies, properties, sinusoidal
 plt.style.use("posbook.figures.posbook")
 
 # %%
-# A small table, and the matrix that should move each of its rows three tokens on. The base is small as well,
-# so that all three clocks visibly turn.
+# A small table, and the matrix that should move each of its rows STEP tokens on. The base is small as well,
+# so that all clocks visibly turn.
 
-DIM, STEP = 6, 3
+DIM = 6  # 4, 6 or 8: more clocks do not fit into one row, nor their numbers into the cells below
+STEP, STARTS = 3, (1, 8)  # any step, and any two positions below 1000 − STEP
 theta = frequencies.geometric(DIM, base=30.0)
 at = torch.arange(1000)
 table = sinusoidal.encode(frequencies.angles(at, theta))
@@ -34,14 +35,15 @@ forth = properties.difference(table @ matrix.T, later)
 back = properties.difference(table @ matrix, later)
 
 # %%
-# Three clocks, each seen from two starts, and below them the one matrix that turns all three. A hand at
+# The clocks, each seen from two starts, and below them the one matrix that turns them all. A hand at
 # (sine, cosine) starts at twelve and runs clockwise; matplotlib counts from three, the other way.
 
-fig = plt.figure(figsize=(7.2, 6.9))
-upper, lower = fig.subfigures(2, 1, height_ratios=(1, 1.65))
+high = 0.275 * DIM  # of the matrix, in heights of the faces
+fig = plt.figure(figsize=(7.2, 2.604 * (1 + high)))
+upper, lower = fig.subfigures(2, 1, height_ratios=(1, high))
 for i, ax in enumerate(upper.subplots(1, DIM // 2)):
     ax.add_patch(Circle((0, 0), 1, fill=False, edgecolor=figures.colour("axis"), linewidth=1.4))
-    for start, role, radius in ((1, "position", 0.72), (8, "sinusoidal", 0.5)):
+    for start, role, radius in zip(STARTS, ("position", "sinusoidal"), (0.72, 0.5), strict=True):
         colour = figures.colour(role)
         ends = [90 - math.degrees(p * theta[i]) for p in (start, start + STEP)]
         ax.add_patch(Wedge((0, 0), radius, ends[1], ends[0], color=colour, alpha=0.3, linewidth=0))
@@ -61,12 +63,12 @@ grid = lower.subplots()
 shown = matrix.where(block, torch.nan)
 figures.heatmaps.cells(grid, shown, limits=(-1, 1), rows=names, columns=names, annotate=".2f", diverging=True)
 grid.set_title("The matrix that does it, at every position", loc="center")
-fig.suptitle("Three tokens later is the same turn, wherever you start", x=0.02, ha="left")
+fig.suptitle(f"{STEP} tokens later is the same turn, wherever you start", x=0.02, ha="left")
 figures.publish(
     fig,
-    alt="Three clock faces, each with two thin hands, at positions 1 and 8, and two thick ones three tokens "
-    "later, at 4 and 11. On each face the two wedges between thin and thick are equally wide. Below, a "
-    "matrix of three 2 by 2 blocks: cosines on its diagonal, sines above them and minus the same sines "
-    "below.",
+    alt=f"{DIM // 2} clock faces, each with two thin hands, at positions {STARTS[0]} and {STARTS[1]}, and "
+    f"two thick ones {STEP} tokens later, at {STARTS[0] + STEP} and {STARTS[1] + STEP}. On each face the two "
+    f"wedges between thin and thick are equally wide. Below, a matrix of {DIM // 2} blocks, 2 by 2 each: "
+    "cosines on its diagonal, sines above them and minus the same sines below.",
     numbers={"forth": forth, "back": back},
 )

@@ -19,8 +19,8 @@ plt.style.use("posbook.figures.posbook")
 # %%
 # Five rows of eight numbers. A word is a pattern of signs, and different words are orthogonal.
 
-WIDTH = 8
-sentence = ["the", "cat", "sat", "on", "the"]
+WIDTH = 8  # no setting: three doublings of signs make rows of eight, and four clocks fill the picture
+sentence = ["the", "cat", "sat", "on", "the"]  # five words, the last like the first and the rest different
 at = torch.arange(len(sentence))
 signs = torch.ones(1, 1, dtype=torch.float64)
 for _ in range(3):
@@ -32,7 +32,9 @@ blind = attention.attend(x, x, x)  # no positions, no mask
 # What can be added: the index, the index over the length of the text, one clock, a row of clocks.
 # The paper's clocks have base 10 000; with a base of 100 five words are enough to see four of them move.
 
-LONGER, PERIOD, BASE, SHIFT, FURTHER = 10, 4, 100, 3, 100
+LONGER = 10  # no setting either: in a text twice as long, the fraction of row 4 is that of row 2
+PERIOD = 4  # 4, since the last word shall find the clock where the first did
+BASE, SHIFT, FURTHER = 100, 3, 100  # a base above 1, a shift from 1 to 6, any distance
 theta = frequencies.geometric(WIDTH, base=BASE)
 
 

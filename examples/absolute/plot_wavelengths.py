@@ -16,15 +16,17 @@ from posbook import figures, frequencies
 plt.style.use("posbook.figures.posbook")
 
 # %%
-# The formula at four widths. The last exponent is 1 − 2/d, so the end is never quite 10 000.
+# The formula at some widths. The last exponent is 1 − 2/d, so the end is never quite 10 000.
 
-waves = {width: frequencies.wavelengths(frequencies.geometric(width)) for width in (4, 8, 64, 512)}
+WIDTHS = (4, 8, 64, 512)  # even ones from 4 up, up to seven of them
+CODE = 8  # the width for which the released code is shown: even, 4 or more
+waves = {width: frequencies.wavelengths(frequencies.geometric(width)) for width in WIDTHS}
 longest = {width: wave[-1].item() for width, wave in waves.items()}
 
 # %%
 # The released code spreads as many clocks from end to end: exponent i/(d/2 − 1).
 
-released = 10_000.0 ** -(torch.arange(4, dtype=torch.float64) / 3)
+released = 10_000.0 ** -(torch.arange(CODE // 2, dtype=torch.float64) / (CODE // 2 - 1))
 code = frequencies.wavelengths(released)
 
 # %%
@@ -33,7 +35,7 @@ code = frequencies.wavelengths(released)
 fig, ax = plt.subplots(figsize=(7.2, 4.8))
 ax.set_xscale("log")
 rows = [(f"d = {width}", wave, "sinusoidal") for width, wave in waves.items()]
-rows.append(("d = 8, code", code, "accent"))
+rows.append((f"d = {CODE}, code", code, "accent"))
 for y, (_, wave, role) in enumerate(rows):
     colour = figures.colour(role)
     size = 4 if len(wave) > 64 else 9
@@ -50,7 +52,7 @@ for y, (_, wave, role) in enumerate(rows):
 ax.axvline(2 * math.pi * 10_000, color=figures.colour("muted"), linestyle=(0, (4, 2)), linewidth=1.6)
 ax.set_yticks(range(len(rows)), [name for name, _, _ in rows])
 ax.tick_params(axis="y", labelcolor=figures.colour("ink"))
-ax.set_ylim(4.55, -0.7)
+ax.set_ylim(len(rows) - 0.45, -0.7)
 ax.set_xlim(4, 1.1e5)
 ax.set_xticks([2 * math.pi, 100, 1_000, 10_000, 100_000], ["2π", "100", "1,000", "10,000", "100,000"])
 ax.minorticks_off()
@@ -59,12 +61,12 @@ ax.set_xlabel("wavelength (tokens for one turn)")
 fig.suptitle("The formula stops short of 2π · 10,000 at every width", x=0.02, ha="left")
 figures.publish(
     fig,
-    alt="Five rows of dots on a logarithmic axis of wavelengths, all beginning at 2 pi tokens. With 4 "
-    "features there are two dots, with 8 four, with 64 and 512 a chain; the wider the table, the nearer "
-    "the last comes to a dashed line at 2 pi times 10,000, which none reaches. The four dots of the "
-    "released code end on the line.",
+    alt=f"{len(rows)} rows of dots on a logarithmic axis of wavelengths, all beginning at 2 pi tokens: a dot "
+    f"for every two of {', '.join(str(width) for width in WIDTHS)} features. The wider the table, the nearer "
+    "the last dot comes to a dashed line at 2 pi times 10,000, which none reaches. "
+    f"The {CODE // 2} dots of the released code end on the line.",
     numbers={
         **{f"longest_{width}": tokens / (2 * math.pi) for width, tokens in longest.items()},
-        "code_8": code[-1].item() / (2 * math.pi),
+        f"code_{CODE}": code[-1].item() / (2 * math.pi),
     },
 )

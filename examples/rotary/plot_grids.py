@@ -15,10 +15,10 @@ from posbook import axial, figures, frequencies, rotary
 plt.style.use("posbook.figures.posbook")
 
 # %%
-# All offsets of up to eight rows and eight columns. Query and key are vectors of ones, turned by four pairs:
+# All offsets of up to REACH rows and columns. Query and key are vectors of ones, turned by four pairs:
 # two for the row and two for the column, or all four for a direction that is half row, half column.
 
-REACH, CORNER = 8, 4
+REACH, CORNER = 8, 4  # up to 31, as a map has at most 64 rows; the corner of a square, at most REACH away
 side = torch.arange(-REACH, REACH + 1)
 grid = torch.cartesian_prod(side, side)
 slow_and_fast = frequencies.geometric(4, base=4.0)
@@ -42,7 +42,7 @@ maps = {"axial": scores(along_axes), "mixed": scores(along_diagonal)}
 # %%
 # How two released models share out the pairs of a head of 128 features between time, row and column.
 
-IMAGE = 32  # columns of a small picture
+IMAGE = 32  # columns of a small picture, up to 256
 models = {
     "Qwen2-VL: the columns get the slow pairs": (axial.chunked([16, 24, 24]), 1e6),
     "Qwen3-VL: every axis gets fast and slow ones": (axial.interleaved([24, 20, 20]), 5e6),
@@ -95,7 +95,8 @@ for row, (name, (axes, base)) in enumerate(models.items(), start=1):
     ax.set_title(name)
     if row == 1:
         ax.set_xticklabels([])
-        ax.text(260, 0, f"slower than 1 rad in {IMAGE} steps", color=figures.colour("muted"), va="center")
+        slower = f"slower than 1 rad in {IMAGE} steps"
+        ax.text(8.125 * IMAGE, 0, slower, color=figures.colour("muted"), va="center")
 ax.set_xlabel("wavelength of the pair, in steps along its axis")
 fig.suptitle("Pairs that read one axis each cannot see a diagonal", x=0.02, ha="left")
 figures.publish(

@@ -20,7 +20,7 @@ torch.set_num_threads(1)
 # :math:`q^\top B k` have the correlation :math:`\operatorname{tr}(A^\top B)/d` when A and B are rotations.
 # No sample is drawn.
 
-DIM = 128
+DIM = 128  # even, 64 or more: below, the curves swing into their names
 theta = frequencies.geometric(DIM)
 identity = torch.eye(DIM, dtype=torch.float64)
 
@@ -40,7 +40,7 @@ curves = {
 }
 
 # %%
-# What mixing them up does to the worked example.
+# What mixing them up does to the worked example of the chapter, which has four features.
 
 q = torch.tensor([[1, 0, 1, 0]], dtype=torch.float64)
 k = torch.tensor([[1, 2, 3, 4]], dtype=torch.float64)

@@ -15,7 +15,7 @@ from posbook import figures, frequencies, rotary
 plt.style.use("posbook.figures.posbook")
 torch.set_num_threads(1)
 
-DIM, PAIRS, SEEDS = 128, 64, 10
+DIM, PAIRS, SEEDS = 128, 64, 10  # an even width, 128 or more: the names stand where its errors lie
 theta = frequencies.geometric(DIM)
 
 # %%
@@ -46,9 +46,9 @@ def errors(make, q, k, queries, keys):
 
 # %%
 # First the distance is fixed, then the query's place. Thirds of powers of two, since rounding spares what
-# lies near a power of two; and each point stands for two places near by.
+# lies near a power of two; and each point stands for some places near by.
 
-DISTANCE, PLACE, NEAR = 15, 60_001, 2
+DISTANCE, PLACE, NEAR = 15, 60_001, 2  # any distance, and a place of the query above 43 690
 positions = 2 ** torch.arange(7, 19) // 3
 distances = 2 ** torch.arange(2, 18) // 3
 by_position = {name: torch.zeros(SEEDS, len(positions)) for name in makers}
@@ -102,7 +102,7 @@ for ax, places in (
         ax.text(x, y, name, color=figures.colour(role), weight="bold", va="center")
 above.set_xlabel(f"position of the key (tokens), {DISTANCE} behind the query")
 above.set_title("Rounded angles: the error grows with the position")
-below.set_xlabel("distance to the key (tokens), query near 60 000")
+below.set_xlabel(f"distance to the key (tokens), query near {round(PLACE, -3):_}".replace("_", " "))
 below.set_title("Rounded frequencies: it grows with the distance")
 fig.align_ylabels()
 figures.publish(
@@ -131,7 +131,7 @@ figures.publish(
         "first_position": int(positions[0]),
         "last_position": int(positions[-1]),
     },
-    seed="0 to 9",
+    seed=f"0 to {SEEDS - 1}",
     size=f"{PAIRS} random queries and keys of width {DIM} for each seed",
-    spread="root mean square over pairs and two places; median of ten seeds, all drawn",
+    spread=f"root mean square over pairs and {NEAR} places; median of {SEEDS} seeds, all drawn",
 )

@@ -2,7 +2,7 @@ r"""
 The wedge stays
 ===============
 
-Above: one pair of a query and of the same word's key, before and after both move on by eight tokens.
+Above: one pair of a query and of the same word's key, before and after both move on by as many tokens.
 Below: the sum of all pairs, for three choices of query and key, at every offset up to 64.
 """
 
@@ -17,9 +17,10 @@ from posbook import attention, figures, frequencies, rotary
 plt.style.use("posbook.figures.posbook")
 torch.set_num_threads(1)
 
-DIM, PAIR, SHIFT, PEAK, SEED = 64, 5, 8, -24, 0
+DIM, PAIR, SHIFT = 64, 5, 8  # an even width, one of its DIM / 2 pairs, and any shift
 BEFORE = (9, 5)  # the position of the query, and of the key
-TRAINED, FAR = 4096, -5000
+PEAK, SEED = -24, 0  # the peak between -26 and 26, so that its name fits beside it; any seed
+TRAINED, FAR = 4096, -5000  # a length above 64, and an offset beyond it
 theta = frequencies.geometric(DIM)
 
 # %%
@@ -38,7 +39,7 @@ def score(q, k, m, n):
 
 # %%
 # One pair. All features are one, so both hands begin in the same direction; the angle from the query's hand
-# to the key's is the wedge.
+# to the key's is the wedge. With other vectors it would have their own angle in it as well.
 
 ones = torch.ones(DIM, dtype=torch.float64)
 after = tuple(at + SHIFT for at in BEFORE)
@@ -57,6 +58,7 @@ def wedge(m, n):
 
 # %%
 # All pairs. To put the highest score at an offset r, take as the key the query turned back by r tokens.
+# For one more curve, give it a query and a key here, and further down a name, a colour and a place for it.
 
 draw = torch.Generator().manual_seed(SEED)
 random_q, random_k = torch.randn(2, DIM, generator=draw, dtype=torch.float64)
@@ -71,6 +73,7 @@ moved = {name: score(q, k, 1000, 1000 + offsets) for name, (q, k) in vectors.ite
 
 fade = score(ones, ones, 0, torch.arange(TRAINED))  # even in the offset, so one side tells all
 rises = (fade.diff() > 0).nonzero().flatten() + 1
+negative = (fade < 0).nonzero().flatten().tolist()
 
 # %%
 # Which pairs stand, at an offset beyond the trained length, at an angle that training never showed.
@@ -114,26 +117,27 @@ for name, (m, n) in {"before": BEFORE, "after": after}.items():
 
 ax = axes["sum"]
 ax.axhline(0, color=figures.colour("axis"), linewidth=0.9)
-looks = {"ones": ("position", "-"), "random": ("content", "--"), "peaked": ("accent", "-")}
-for name, (role, dash) in looks.items():
-    ax.plot(offsets, curves[name], dash, color=figures.colour(role), linewidth=1.8)
 peak = int(offsets[curves["peaked"].argmax()])
-for x, y, text, role, side in (
-    (3, 0.95, "all ones", "position", "left"),
-    (peak - 2, 0.95, f"turned to peak at {peak}".replace("-", "−"), "accent", "right"),
-    (63, -0.28, f"random (seed {SEED})", "content", "right"),
-):
+outer, inner, sign = ("right", "left", -1) if peak < 0 else ("left", "right", 1)
+low = min(curve.min().item() for curve in curves.values())
+named = {
+    "ones": ("all ones", "position", "-", -3 * sign, 0.95, inner),
+    "random": (f"random (seed {SEED})", "content", "--", 63, low - 0.135, "right"),
+    "peaked": (f"turned to peak at {peak}".replace("-", "−"), "accent", "-", peak + 2 * sign, 0.95, outer),
+}
+for name, (text, role, dash, x, y, side) in named.items():
+    ax.plot(offsets, curves[name], dash, color=figures.colour(role), linewidth=1.8)
     ax.text(x, y, text, color=figures.colour(role), weight="bold", ha=side, va="center")
-ax.set(xlim=(-65, 65), ylim=(-0.55, 1.08), yticks=[-0.5, 0, 0.5, 1], xticks=range(-64, 65, 32))
+ax.set(xlim=(-65, 65), ylim=(low - 0.405, 1.08), yticks=[-0.5, 0, 0.5, 1], xticks=range(-64, 65, 32))
 ax.set_xlabel("offset, key − query (tokens)")
 ax.set_ylabel("score of all pairs\n(1 = the most there is)")
-fig.suptitle("Both move by eight tokens, and the wedge between them stays", x=0.02, ha="left")
+fig.suptitle(f"Both move by {SHIFT} tokens, and the wedge between them stays", x=0.02, ha="left")
 figures.publish(
     fig,
     alt=f"Two dials with a long hand for the query and a short one for the key. With query and key at "
     f"{BEFORE[0]} and {BEFORE[1]}, and again at {after[0]} and {after[1]}, the hands point elsewhere and the "
     f"wedge between them is the same. Below, three curves of the summed score against the offset: all ones "
-    f"falls from 1 in waves on both sides, a random pair stays near 0, and a turned key peaks at {PEAK}.",
+    f"falls from 1 in waves on both sides, a random pair stays near 0, and a turned key peaks at {peak}.",
     numbers={
         "step_degrees": math.degrees(theta[PAIR]),
         "wavelength": float(frequencies.wavelengths(theta)[PAIR]),
@@ -146,7 +150,7 @@ figures.publish(
         "ones_at_64": float(fade[64]),
         "ones_first_rise": int(rises[0]),
         "ones_rises": int((rises <= 100).sum()),
-        "ones_first_negative": int((fade < 0).nonzero()[0]),
+        "ones_first_negative": negative[0] if negative else "never",
         "random_peak": int(offsets[curves["random"].argmax()]),
         "random_largest": float(curves["random"].abs().max()),
         "peak": peak,

@@ -18,7 +18,7 @@ plt.style.use("posbook.figures.posbook")
 # Four ways to put a vector :math:`x` at position :math:`m`. Each leaves it as it is at position 0, but for
 # the first, where a sinusoid is added.
 
-POSITIONS, GROWTH = 5, 1.15
+POSITIONS, GROWTH = 5, 1.15  # 4 to 6 positions, whose scores fit their cells; a growth up to 1.3
 at = torch.arange(POSITIONS)
 angles = frequencies.angles(at, frequencies.geometric(4))
 swap = [1, 0, 3, 2]  # the members of each pair change places: a reflection
@@ -51,6 +51,7 @@ def apart(matrix):
 # %%
 # The diagonal of offset 2 is outlined.
 
+values = {name: len(matrix.round(decimals=9).unique()) for name, matrix in scores.items()}
 largest = max(matrix.max().item() for matrix in scores.values())
 fig, panels = plt.subplots(2, 2, figsize=(7.2, 7.6))
 for ax, (name, (title, _)) in zip(panels.flat, ways.items(), strict=True):
@@ -76,17 +77,17 @@ for ax in panels[0]:
 fig.suptitle("Turning by an angle that grows with position leaves only the offset", x=0.02, ha="left")
 figures.publish(
     fig,
-    alt="Four matrices of five by five scores, a row for each position of the query and a column for each "
-    "position of the key, with the three cells of offset two outlined. Where a vector is added or both are "
-    "stretched, the three differ. Where both are flipped at every step, or turned, each diagonal holds one "
-    "number; flipping has only two numbers in all, turning nine.",
+    alt=f"Four matrices of {POSITIONS} by {POSITIONS} scores, a row for each position of the query and a "
+    "column for each position of the key, with the cells of offset two outlined. Where a vector is added or "
+    "both are stretched, these differ. Where both are flipped at every step, or turned, each diagonal holds "
+    f"one number; flipping has only {values['flip']} numbers in all, turning {values['turn']}.",
     numbers={
         "add": apart(scores["add"]),
         "stretch": apart(scores["stretch"]),
         "flip": apart(scores["flip"]),
         "turn": apart(scores["turn"]),
-        "values_flip": len(scores["flip"].round(decimals=9).unique()),
-        "values_turn": len(scores["turn"].round(decimals=9).unique()),
+        "values_flip": values["flip"],
+        "values_turn": values["turn"],
         "ahead": scores["turn"][1, 3].item(),
         "behind": scores["turn"][3, 1].item(),
     },

@@ -3,7 +3,7 @@ Which reasons are rotary's own?
 ===============================
 
 Six reasons that are given for rotary embedding, each measured on seven schemes, rotary among them.
-Below, the distance that ten random pairs of a query and a key like best.
+Below, the distance that random pairs of a query and a key like best.
 """
 
 from dataclasses import dataclass
@@ -29,8 +29,10 @@ from posbook import (
 plt.style.use("posbook.figures.posbook")
 torch.set_num_threads(1)
 
-DIM, TOKENS, ROWS, CLIP, FAR, PAIRS, LOOK_BACK = 32, 6, 2048, 16, 10**6, 10, 64
-draw = torch.Generator().manual_seed(0)
+DIM, TOKENS, SEED = 32, 6, 0  # an even width, two or more tokens
+ROWS, CLIP = 2048, 16  # rows of the learned table, 1006 or more, and where Shaw stops counting
+FAR, PAIRS, LOOK_BACK = 10**6, 10, 64  # a place beyond the table, pairs to draw, distances to try
+draw = torch.Generator().manual_seed(SEED)
 
 
 def randn(*shape):
@@ -165,7 +167,7 @@ reasons = {
 kept = {name: [measure(scheme) < 1e-9 for measure in reasons.values()] for name, scheme in schemes.items()}
 
 # %%
-# Where a query at the end would look, of all tokens up to 63 back, if only one key stood there at a time.
+# Where a query at the end would look, of all tokens less than LOOK_BACK back, if only one key stood there.
 
 back = torch.arange(LOOK_BACK)
 q, k = randn(2, PAIRS, DIM)
@@ -201,24 +203,24 @@ for y, (name, places) in enumerate(favourite.items()):
     look = figures.look(schemes[name].look)
     heights = torch.linspace(y - 0.24, y + 0.24, PAIRS)
     likes.plot(places, heights, look.marker, color=look.colour, alpha=0.8)
-    likes.text(-3, y, schemes[name].label, color=look.colour, ha="right", va="center")
-likes.set_xlim(-1.5, LOOK_BACK)
+    likes.text(-0.047 * LOOK_BACK, y, schemes[name].label, color=look.colour, ha="right", va="center")
+likes.set_xlim(-0.0234 * LOOK_BACK, LOOK_BACK)
 likes.set_ylim(len(favourite) - 0.5, -0.5)
 likes.set_yticks([])
-likes.set_title("The distance that each of ten random pairs likes best")
+likes.set_title(f"The distance that each of {PAIRS} random pairs likes best")
 likes.set_xlabel("distance from the query back to the key (tokens)")
 figures.publish(
     fig,
     alt="Above, a table of dots: seven schemes by six reasons. Rotary has all six. ALiBi, and no encoding, "
     "have all but the last, times content. T5's bias lacks that and learns its numbers. The sinusoidal and "
     "the learned table have times content, and lack the offset and clean values. Below, favourite distances "
-    "of ten random pairs: one and the same for ALiBi and for T5's bias, scattered for Shaw and for rotary.",
+    f"of {PAIRS} random pairs: one and the same for ALiBi and for T5's bias, scattered for Shaw and rotary.",
     numbers={
         **{name: sum(answers) for name, answers in kept.items()},
         "reasons": len(reasons),
         **{f"favourites_{name}": len(places.unique()) for name, places in favourite.items()},
     },
-    seed=0,
+    seed=SEED,
     size=f"width {DIM}, {PAIRS} random pairs, learned numbers random",
     spread="every pair is drawn",
 )

@@ -23,11 +23,13 @@ def curve(
     *,
     label: str | None = None,
     seeds: Real[Tensor | np.ndarray, "seeds points"] | Sequence | None = None,
+    markers: bool = True,
 ) -> Line2D:
     r"""A line in the look of an encoding, or in the colour of a role.
 
     ``label`` is what :func:`label_ends` writes at its end.
     ``seeds``, one row of values for each seed, are drawn as small dots around it.
+    ``markers=False`` leaves off the markers: on a line that swings they look like points of interest.
 
     >>> from matplotlib.figure import Figure
     >>> curve(Figure().subplots(), [1, 2, 4], [0.1, 0.2, 0.4], "rope", label="RoPE").get_label()
@@ -37,6 +39,8 @@ def curve(
     # Some six markers tell one dash from another; one at each of many points would hide the line.
     every = max(1, len(x) // 6)
     (line,) = ax.plot(x, y, **kind.line, markevery=(every // 2, every), label=label, zorder=3)
+    if not markers:
+        line.set_marker("")
     if seeds is not None:
         rows = np.atleast_2d(np.asarray(seeds, dtype=float))
         if rows.shape[1] != len(x):

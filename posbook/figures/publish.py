@@ -47,9 +47,9 @@ def publish(
     A figure drawn in several steps is a list of figures, in order, with a list of as many alts.
     ``data`` is what a figure that moves is given besides, anything that JSON can hold: it is not printed.
 
-    With a screen the figure is shown; without one it is saved as <script>.svg where the script was started
-    (its further steps as <script>_2.svg and so on), and the path is printed; in the gallery's build
-    (POSBOOK_GALLERY=1) the scraper saves it.
+    With a screen, or in a notebook, the figure is shown; without one it is saved as <script>.svg where the
+    script was started (its further steps as <script>_2.svg and so on; as figure.svg where no file was run),
+    and the path is printed; in the gallery's build (POSBOOK_GALLERY=1) the scraper saves it.
     Raises ValueError naming the script.
 
     >>> publish(plt.figure(), alt="Too short.")
@@ -92,7 +92,9 @@ def publish(
         print(f"{name} = {f'{value:.6g}' if type(value) is float else value}")
     if os.environ.get("POSBOOK_GALLERY") == "1":
         return
-    if matplotlib.get_backend().lower() in backend_registry.list_builtin(BackendFilter.INTERACTIVE):
+    backend = matplotlib.get_backend().lower()
+    # A notebook's backend is no screen, and shows a figure below the cell all the same.
+    if "inline" in backend or backend in backend_registry.list_builtin(BackendFilter.INTERACTIVE):
         plt.show()
         return
     drawings = [svg.themed(figure, text) for figure, text in zip(figures, alts, strict=True)]
@@ -103,11 +105,15 @@ def publish(
 
 
 def script_name() -> str:
-    """The file name of the running script, from its code: sphinx-gallery gives a script no __file__."""
+    """The file name of the running script, from its code: sphinx-gallery gives a script no __file__.
+
+    A cell of a notebook and a line at the prompt are in no file; what Python puts instead is no name.
+    """
     frame = sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__") != "__main__":
         frame = frame.f_back
-    return Path(frame.f_code.co_filename).name
+    name = Path(frame.f_code.co_filename).name
+    return "figure" if name.startswith("<") or "get_ipython" in frame.f_globals else name
 
 
 def write_whole(path: Path, content: str | bytes) -> None:

@@ -97,6 +97,9 @@ def test_a_curve_wears_the_look_of_its_encoding():
     line = curves.curve(ax, range(100), range(100), "t5", seeds=np.zeros((3, 100)))
     assert (line.get_color(), line.get_marker()) == (style.look("t5").colour, style.look("t5").marker)
     assert len(ax.get_lines()) == 1 + 3
+    bare = curves.curve(ax, range(100), range(100), "t5", markers=False)
+    assert (bare.get_color(), bare.get_linestyle()) == (line.get_color(), line.get_linestyle())
+    assert bare.get_marker() == ""
     with pytest.raises(ValueError, match="each of 2 places, not 3"):
         curves.curve(ax, [0, 1], [0, 1], "rope", seeds=[[1, 2, 3]])
 

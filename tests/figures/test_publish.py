@@ -3,8 +3,10 @@ import subprocess
 import sys
 
 import matplotlib.pyplot as plt
+import nbformat
 import numpy as np
 import pytest
+from nbclient import NotebookClient
 
 from posbook.figures import publish
 from posbook.figures.publish import write_whole
@@ -77,6 +79,28 @@ def test_a_script_alone_prints_its_numbers_and_saves_its_figure(tmp_path):
     assert done.stdout.splitlines() == ["n = 120", "worst = 4.44089e-16", "name = x", "plot_line.svg"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["plot_line.py", "plot_line.svg"]
     assert (tmp_path / "plot_line.svg").read_text().rstrip().endswith("</svg>")
+
+
+def test_a_notebook_shows_the_figure_below_its_cell_and_saves_no_file(tmp_path, monkeypatch):
+    for name in ("POSBOOK_GALLERY", "MPLBACKEND"):
+        monkeypatch.delenv(name, raising=False)
+    cell = nbformat.v4.new_code_cell(SCRIPT.format(alt=ALT))
+    notebook = nbformat.v4.new_notebook(cells=[cell])
+    NotebookClient(notebook, resources={"metadata": {"path": tmp_path}}).execute()
+    assert ["image/png" in output.get("data", {}) for output in cell.outputs] == [False, True]
+    assert cell.outputs[0]["text"] == "n = 120\nworst = 4.44089e-16\nname = x\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("where,globals", [("/tmp/123/1961509632.py", {"get_ipython": 1}), ("<stdin>", {})])
+def test_what_is_run_from_no_file_is_not_named_by_what_python_calls_it(where, globals, tmp_path, monkeypatch):
+    monkeypatch.delenv("POSBOOK_GALLERY", raising=False)
+    monkeypatch.chdir(tmp_path)
+    with plt.style.context("posbook.figures.posbook"):
+        said = {"publish": publish, "fig": plt.figure(), "alt": ALT}
+        exec(compile("publish(fig, alt=alt)", where, "exec"), {"__name__": "__main__", **said, **globals})
+    plt.close("all")
+    assert [path.name for path in tmp_path.iterdir()] == ["figure.svg"]
 
 
 STEPS = """
