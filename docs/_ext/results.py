@@ -11,6 +11,7 @@ import textwrap
 
 from described import parts, text
 from docutils import nodes
+from katex import FormulaError, plain
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import make_refnode
 
@@ -47,10 +48,19 @@ def words(statement, macros):
     """A statement as plain text, with dots for what is set on lines of its own or is too much."""
     kinds = nodes.paragraph | nodes.math_block
     parts = [
-        "…" if isinstance(node, nodes.math_block) else text(node, macros)
+        display(node, macros) if isinstance(node, nodes.math_block) else text(node, macros)
         for node in statement.findall(lambda node: isinstance(node, kinds))
     ]
     return textwrap.shorten(" ".join(parts), LONGEST, placeholder=" …")
+
+
+def display(node, macros):
+    """A formula of one row; text has no place for more."""
+    tex = node.astext()
+    try:
+        return "…" if "\\\\" in tex or "\\begin" in tex else plain(tex, macros)
+    except FormulaError:  # it is reported where it stands
+        return "…"
 
 
 def names(env):

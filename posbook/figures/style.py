@@ -23,9 +23,9 @@ class Colour(NamedTuple):
 class Look(NamedTuple):
     """How one encoding is drawn wherever it appears: never by colour alone."""
 
-    colour: str
-    marker: str
-    dash: str | tuple
+    colour: str  #: Hex of the light page.
+    marker: str  #: As matplotlib names markers.
+    dash: str | tuple  #: A line style of matplotlib.
 
     @property
     def line(self) -> dict:

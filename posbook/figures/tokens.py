@@ -13,11 +13,11 @@ WIDTH, HEIGHT = 0.86, 0.46
 
 
 class Row(NamedTuple):
-    """Where a row stands: the middles of its boxes, its upper edge and its lower one, numbers included."""
+    """Where a row stands, in the units of its axes."""
 
-    x: list[float]
-    top: float
-    bottom: float
+    x: list[float]  #: The middles of the boxes.
+    top: float  #: The upper edge.
+    bottom: float  #: The lower edge, positions included.
 
 
 def row(

@@ -359,7 +359,7 @@ def _draw(model: config.Model, length: int | None, path: Path) -> None:
         from posbook.figures import svg
         from posbook.figures.publish import write_whole
     except ImportError:
-        raise config.Unusable("drawing needs matplotlib: pip install 'posbook[book]'") from None
+        raise config.Unusable("drawing needs matplotlib: pip install 'posbook[figures]'") from None
     plt.style.use("posbook.figures.posbook")
     fig, ax = plt.subplots(figsize=(7.2, 4.5))
     drawn = 0
