@@ -101,9 +101,10 @@ class LengthExplorer extends MovingFigure {
     const of = (fate) => pairs.filter((pair) => pair.fate === fate);
     const beyond = of("beyond"), round = of("round");
     const widest = beyond.length ? beyond.reduce((most, pair) => (pair.wider > most.wider ? pair : most)) : null;
+    const alike = widest && beyond.every((pair) => pair.wider > widest.wider * (1 - 1e-9));
     return {
       pairs, recipe, possible: slowed !== null, round: round.length, never: pairs.length - round.length,
-      beyond: beyond.length, widest: widest && pairs.indexOf(widest),
+      beyond: beyond.length, widest: widest && pairs.indexOf(widest), alike,
       slower: round.filter((pair) => pair.slower > 1 + 1e-9).length,
       slowest: Math.max(1, ...round.map((pair) => pair.slower)),
     };
@@ -138,7 +139,7 @@ class LengthExplorer extends MovingFigure {
     return `${LengthExplorer.number(degrees, degrees < 9.95 ? 1 : 0)}°`;
   }
 
-  static words(setting, { pairs, recipe, possible, round, never, beyond, widest, slower, slowest }) {
+  static words(setting, { pairs, recipe, possible, round, never, beyond, widest, alike, slower, slowest }) {
     const { number, about } = LengthExplorer, { trained, wanted, method } = setting, said = [];
     if (!possible)
       said.push(method === "longrope"
@@ -150,9 +151,10 @@ class LengthExplorer extends MovingFigure {
     const how = method === "none" || !possible ? "Unscaled," : `With ${LengthExplorer.METHODS[method]}${means}`;
     const late = never === 1 ? "the pair that never came round" : `the ${number(never)} pairs that never came round`;
     if (beyond) {
+      const who = beyond === 1 ? `pair ${widest}` : alike ? "all alike" : `pair ${widest} most`;
       const count = never === 1 ? "" : beyond === never ? "all of " : `${number(beyond)} of `;
       said.push(`What breaks: the slow pairs. ${how} ${count}${late} ${beyond === 1 ? "goes" : "go"} wider than any ` +
-        `text of ${number(trained)} tokens turned them, pair ${widest} most: ${about(pairs[widest].wider)} times.`);
+        `text of ${number(trained)} tokens turned them, ${who}: ${about(pairs[widest].wider)} times.`);
     } else if (!never) said.push("Every pair came round in training: no angle of a single pair is new.");
     else said.push(`${how} ${never === 1 ? `${late} goes no` : `none of ${late} goes`} wider than in training.`);
     if (slower) {
@@ -274,13 +276,15 @@ class LengthExplorer extends MovingFigure {
       });
   }
 
-  // With a model come its values, the method of its file and the length that this is for.
+  // With a model come its values, the method of its file, the length that this is for, and its first pair that
+  // never came round.
   change(entries) {
     const model = LengthExplorer.models[entries.model];
     if (model) {
       const { base, dim, trained, longest, method } = model;
       const wanted = longest > trained ? longest : 8 * trained;
-      entries = { ...entries, base, dim, trained, wanted, method: method ?? "none" };
+      const late = LengthExplorer.turns(LengthExplorer.frequencies(dim, base), trained).findIndex((turns) => turns < 1);
+      entries = { pair: Math.max(late, 0), ...entries, base, dim, trained, wanted, method: method ?? "none" };
     }
     super.change(entries);
   }
@@ -344,7 +348,8 @@ class LengthExplorer extends MovingFigure {
     parts.scale.innerHTML = shown.map((power) =>
       `<text class="end" x="32" y="${(y(10 ** power) + 4).toFixed(1)}">${power < 3
         ? 10 ** power : `10<tspan dy="-4" font-size="9">${power}</tspan>`}</text>`).join("");
-    parts.title.textContent = `turns in ${number(this.setting.trained)} tokens, and in ${number(this.setting.wanted)}`;
+    parts.title.textContent =
+      `turns: mark in ${number(this.setting.trained)} tokens, stroke to ${number(this.setting.wanted)}`;
 
     const size = Math.min(1, 190 / pairs.length), mark = (fate) =>
       LengthExplorer.MARKS[fate][0].replace(/-?\d+/g, (n) => (n * Math.max(0.6, size)).toFixed(1));

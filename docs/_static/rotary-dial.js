@@ -313,6 +313,7 @@ class RotaryDial extends MovingFigure {
       const held = names.map((name) => start[name]);
       const least = -Math.min(...held), most = RotaryDial.LAST - Math.max(...held);
       let last = angle(event), moved = 0;
+      this.kind = ""; // what moved is counted from here
       return (event) => {
         const now = angle(event);
         moved = Math.max(least, Math.min(most, moved + RotaryDial.wrapped(now - last) / speed));
@@ -359,7 +360,8 @@ class RotaryDial extends MovingFigure {
     this.change({ m: 5009, n: 9, pair: Math.max(this.setting.pair, 24) });
     const count = this.theta.filter((speed) => RotaryDial.unseen(-5000, speed, RotaryDial.TRAINED)).length;
     this.say(`5,000 tokens back, trained on ${RotaryDial.number(RotaryDial.TRAINED)}: ${count} of ` +
-      `${RotaryDial.PAIRS} pairs open as far as no training text ever opened them.`, true);
+      `${RotaryDial.PAIRS} pairs open as far as no training text ever opened them` + (this.setting.view === "one"
+        ? `, pair ${this.setting.pair} by ${RotaryDial.degrees(-5000 * this.theta[this.setting.pair])} in all.` : "."), true);
   }
 
   another() {
@@ -452,12 +454,13 @@ class RotaryDial extends MovingFigure {
 
   // What moved since the reader took hold of it, and what did not.
   tell(before, isNew) {
-    const { m, n, view, vectors, peak } = this.setting, { signed } = RotaryDial;
+    const { m, n, view, pair, vectors, peak } = this.setting, { signed } = RotaryDial;
     const moved = before && { m: m - before.m, n: n - before.n };
     if (moved && (moved.m || moved.n)) {
       const kind = moved.m === moved.n ? "both" : !moved.n ? "query" : !moved.m ? "key" : "";
       if (kind !== this.kind) [this.kind, this.since] = [kind, before];
-    } else if (before && before !== this.setting) this.kind = "";
+    } else if (before && ["view", "pair", "vectors", "peak", "seed"].some((name) => before[name] !== this.setting[name]))
+      this.kind = "";
     const stays = this.kind === "both";
     for (const tile of ["wedge", "score"]) this.parts[`${tile}-tile`].classList.toggle("still", stays);
     this.parts["wedge-tile"].classList.toggle("new", isNew && !stays);
@@ -477,6 +480,8 @@ class RotaryDial extends MovingFigure {
       this.say(`The query moved by ${signed(m - this.since.m)}, and with it the wedge and the score.`);
     else if (this.kind === "key")
       this.say(`The key moved by ${signed(n - this.since.n)}, and with it the wedge and the score.`);
+    else if (before.pair !== pair && view === "one")
+      this.say(`At the same offset, pair ${pair} opens by its own speed.`);
     else if (before.vectors !== vectors || before.peak !== peak || before.seed !== this.setting.seed)
       this.say({
         ones: "All ones: the score is the mean of the cosines of all wedges.",

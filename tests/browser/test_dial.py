@@ -295,6 +295,20 @@ class TestTheDial:
             assert dial.reads("wedge-says") == dial.reads("score-says") == "stands still"
             assert f"Both moved by +{moved}" in dial.reads("says")
 
+    def test_tells_how_far_a_slow_hand_went_since_it_was_taken(self, show):
+        with show() as dial:
+            for start in (9, 9 + round(1 / STEP)):
+                dial.drag(dial.around("query-knob", 1, steps=120))  # many steps within one token
+                assert dial.has(m=start + round(1 / STEP), n=5)
+                assert f"query moved by +{round(1 / STEP)}," in dial.reads("says")
+
+    def test_says_nothing_of_standing_still_when_the_pair_changes(self, show):
+        with show() as dial:
+            dial.press("both", "ArrowRight")
+            assert "stand still" in dial.reads("says")
+            dial.element.locator('input[type=number][name="pair"]').fill("7")
+            assert "still" not in dial.reads("says") + dial.reads("wedge-says") + dial.reads("score-says")
+
     def test_follows_the_keys(self, show):
         with show() as dial:
             dial.press("query", "ArrowRight", "ArrowUp", "Shift+ArrowRight", "ArrowLeft")

@@ -150,7 +150,14 @@ def test_an_address_gives_only_settings_that_are_allowed(mathematics):
 @pytest.mark.parametrize(
     "changes, words",
     [
-        ({}, ["What breaks: the slow pairs. Unscaled, all of the 18 pairs", "4,096 tokens", "most: 8 times"]),
+        (
+            {},
+            [
+                "What breaks: the slow pairs. Unscaled, all of the 18 pairs",
+                "4,096 tokens",
+                "all alike: 8 times",
+            ],
+        ),
         ({"wanted": 4096}, ["none of the 18 pairs that never came round goes wider"]),
         (
             {"method": "linear"},
@@ -281,6 +288,8 @@ class TestTheExplorer:
                 names = ("base", "dim", "trained")
                 assert explorer.has(model=slug, wanted=wide, **{name: model[name] for name in names})
                 assert explorer.has(method=model.get("method", "none"))
+                turns = model["trained"] * frequencies.geometric(model["dim"], model["base"]) / (2 * math.pi)
+                assert explorer.has(pair=int((turns >= 1).sum())), "the first pair that never came round"
                 # Some file that ships with the package asks for just these frequencies.
                 scaled = explorer.page.evaluate(
                     "() => { const it = document.querySelector('length-explorer'); const s = it.setting;"
