@@ -256,7 +256,7 @@ class TestTheSteps:
         walk.next.click()
         walk.numbers.nth(5).click()
         walk.page.keyboard.press("ArrowLeft")
-        assert walk.page.evaluate("scrollY") == before
+        assert abs(walk.page.evaluate("scrollY") - before) <= 1, "a browser may round"
 
     def test_keep_the_focus(self, walk):
         walk = walk(View(1280, "light"))
