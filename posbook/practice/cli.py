@@ -96,6 +96,9 @@ def identify(
             answers = {group: report.explain(group, length) for group in turning}
             right = tuple(group for group in turning if not _errors(answers[group]))
             others = tuple(group for group in turning if _errors(answers[group]))
+            if layer is not None and not right:
+                elsewhere = (group for group in _turning(against, None) if group not in turning)
+                right = tuple(group for group in elsewhere if not _errors(report.explain(group, length)))
             # A function need not be right for all layers: what is told is of those it comes nearest to.
             found = min(answers.values(), key=_errors)
         elif layer is not None:
