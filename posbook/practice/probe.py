@@ -13,6 +13,7 @@ mistakes that people make, :func:`assert_matches` is for test suites.
 """
 
 import copy
+import inspect
 import itertools
 import math
 from collections.abc import Callable, Iterator
@@ -382,7 +383,7 @@ def _behaviour(
         found = [f for f in found if (f.code, f.severity) != ("R10", "error")]
     found += past
     found += _rows(fn, x, longest)
-    return [*found, *([] if unused is None else _copies(fn, report, unused))]
+    return [*found, *(_unseen(fn) if unused is None else _copies(fn, report, unused))]
 
 
 def _near(a: Tensor, b: Tensor) -> bool:
@@ -618,6 +619,19 @@ def _copies(fn: Rotation, report: Report, unused: nn.Module) -> Iterator[Finding
             )
     except REFUSALS as error:
         yield Finding("R11", "note", f"the module could not be tried as a copy: {_said(error)}")
+
+
+def _unseen(fn: Rotation) -> Iterator[Finding]:
+    """A module that a plain function, or the object of a method, uses without being one."""
+    plain = getattr(fn, "__func__", fn)
+    used = dict(getattr(getattr(fn, "__self__", fn), "__dict__", {}))
+    if inspect.isfunction(plain):
+        seen = inspect.getclosurevars(plain)
+        used |= {**seen.globals, **seen.nonlocals}
+    for name, value in used.items():
+        if isinstance(value, nn.Module):
+            told = f"{name} is a module inside of a function: casting, saving and loading it were not asked"
+            yield Finding("R11", "note", f"{told}; posbook.practice.adapters has forms that show it")
 
 
 def _is_theta(value: Tensor, report: Report) -> bool:

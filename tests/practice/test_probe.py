@@ -683,6 +683,21 @@ def test_what_becomes_of_a_modules_frequencies_is_told(module, severity, words):
         assert any(f.severity == severity and words in f.message for f in found), found
 
 
+def test_a_module_inside_of_a_function_is_told_not_to_have_been_asked():
+    class Holder:
+        def __init__(self, module):
+            self.inner = module
+
+        def turn(self, x, at):
+            return adapters.tables(apply, self.inner)(x, at)
+
+    inner = Module()
+    for fn in (lambda x, at: adapters.tables(apply, inner)(x, at), Holder(inner).turn):
+        (found,) = [f for f in probe.identify(fn, dim=DIM).findings if f.code == "R11"]
+        told = "inner is a module inside of a function: casting, saving and loading it were not asked"
+        assert (found.severity, found.message.partition(";")[0]) == ("note", told)
+
+
 def test_a_module_that_cannot_be_tried_as_a_copy_says_so():
     module = Module()
     module.load_state_dict = lambda state: (_ for _ in ()).throw(RuntimeError("sealed"))
