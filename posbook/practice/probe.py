@@ -35,6 +35,7 @@ SEEN = 1e-9  # a sine below this, at position 1, is none: no pair is that slow
 REFUSALS = (ValueError, IndexError, RuntimeError, TypeError, AssertionError)  # how functions say no
 BFLOAT16 = 2**-6  # relative: more than rounding cosines and sines can do to an amplitude
 HALF = {torch.bfloat16: "bfloat16", torch.float16: "float16"}
+CAST = "every frequency has eight significant bits: cast to bfloat16?"  # a configuration knows better
 UNEVEN = "steps are uneven"  # from one token to the next, in float32
 NEAR = 1e-4  # of angles; below it two are taken for one
 NAMES = {"halves": "pairs (i, i + width/2)", "interleaved": "pairs of neighbours"}
@@ -131,7 +132,7 @@ class Report:
         if against.rope_type in LENGTH_COUNTS:
             declared.add(("R14", "error"))
         found = _compare(self, against, length)
-        own = (f for f in self.findings if (f.code, f.severity) not in declared)
+        own = (f for f in self.findings if (f.code, f.severity) not in declared and f.message != CAST)
         if any(f.code == "R10" for f in found):  # the rounding has been named
             own = (f for f in own if f.severity != "error" or UNEVEN not in f.message)
         return (*found, *own)
@@ -203,6 +204,8 @@ def identify(fn: Rotation, *, dim: int, longest: int = 8192) -> Report:
     found += _behaviour(fn, report, longest, unused, faint)
     if not any(f.severity == "error" and UNEVEN in f.message for f in found):
         found += faint
+        if _eight_bits(report.frequencies):
+            found.append(Finding("R11", "warning", CAST))
     return replace(report, findings=tuple(found))
 
 
@@ -619,6 +622,14 @@ def _copies(fn: Rotation, report: Report, unused: nn.Module) -> Iterator[Finding
             )
     except REFUSALS as error:
         yield Finding("R11", "note", f"the module could not be tried as a copy: {_said(error)}")
+
+
+def _eight_bits(theta: Tensor) -> bool:
+    """Whether several frequencies fit bfloat16, and not since they are powers of two or the like."""
+    theta = theta[theta > 0]
+    fits = torch.allclose(theta.bfloat16().double(), theta, rtol=1e-6, atol=0)
+    mantissas = torch.frexp(theta.bfloat16().float()).mantissa
+    return fits and len(mantissas.unique()) >= 4 and len(theta) >= 8
 
 
 def _unseen(fn: Rotation) -> Iterator[Finding]:

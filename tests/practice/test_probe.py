@@ -276,6 +276,14 @@ def test_frequencies_that_were_cast_are_named(dtype, against):
     assert probe.identify(turning(theta.float().double()), dim=DIM).explain(against) == ()
 
 
+def test_frequencies_that_were_cast_are_suspected_without_a_configuration():
+    (found,) = probe.identify(turning(PLAIN.bfloat16().double()), dim=DIM).findings
+    told = "R11 warning: every frequency has eight significant bits: cast to bfloat16?"
+    assert str(found) == told
+    for theta in (PLAIN, PLAIN.half().double(), 2.0 ** -torch.arange(32).double(), by_yarn()):
+        assert probe.identify(turning(theta), dim=DIM).findings == ()
+
+
 def half_tables(dtype, angles_too=False, positions_too=False):
     """Cosines and sines of a lower precision, whatever x has."""
 
