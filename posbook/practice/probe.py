@@ -634,6 +634,7 @@ def _eight_bits(theta: Tensor) -> bool:
 
 def _unseen(fn: Rotation) -> Iterator[Finding]:
     """A module that a plain function, or the object of a method, uses without being one."""
+    fn = fn.embed if isinstance(fn, adapters.Adapted) else fn
     plain = getattr(fn, "__func__", fn)
     used = dict(getattr(getattr(fn, "__self__", fn), "__dict__", {}))
     if inspect.isfunction(plain):

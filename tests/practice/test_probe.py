@@ -700,7 +700,8 @@ def test_a_module_inside_of_a_function_is_told_not_to_have_been_asked():
             return adapters.tables(apply, self.inner)(x, at)
 
     inner = Module()
-    for fn in (lambda x, at: adapters.tables(apply, inner)(x, at), Holder(inner).turn):
+    adapted = adapters.tables(apply, lambda x, at: inner(x, at))
+    for fn in (lambda x, at: adapters.tables(apply, inner)(x, at), Holder(inner).turn, adapted):
         (found,) = [f for f in probe.identify(fn, dim=DIM).findings if f.code == "R11"]
         told = "inner is a module inside of a function: casting, saving and loading it were not asked"
         assert (found.severity, found.message.partition(";")[0]) == ("note", told)
