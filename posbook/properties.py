@@ -205,9 +205,10 @@ def batching(
     ``step(x, real, stored)`` gets a batch of shape (batch, n, dim), booleans of shape (batch, all tokens so
     far) that say which tokens are real, and ``stored`` as in :func:`caching`; it gives outputs and what the
     next call gets. The texts in ``rows`` are padded on the left with tokens of the longest, and asked in one
-    call, then in a prompt and ``new`` calls of one token; each text alone is asked in the same calls. With
-    ``new=0`` nothing need be stored. Raises ValueError for fewer than two texts, for texts of different
-    widths, and where one has no token left for its prompt.
+    call, then in a prompt and ``new`` calls of one token; each text alone is asked in the same calls. The
+    shortest comes first in one batch and last in another, since positions taken from a longer neighbour are
+    only a shift. With ``new=0`` nothing need be stored. Raises ValueError for fewer than two texts, for texts
+    of different widths, and where one has no token left for its prompt.
 
     >>> def mean(x, real, stored):
     ...     real = real[..., None].to(x.dtype)
@@ -225,11 +226,9 @@ def batching(
         raise ValueError(f"texts of one batch must be equally wide, not {sorted(widths)}")
     if not 0 <= new < min(lengths):
         raise ValueError(f"each text needs a prompt and {new} tokens more, and their lengths are {lengths}")
-    longest = rows[lengths.index(max(lengths))]
-    padding = [len(longest) - n for n in lengths]
-    batch = torch.stack([torch.cat((longest[:n], x)) for n, x in zip(padding, rows, strict=True)])
-    at = torch.arange(len(longest), device=batch.device)
-    real = torch.stack([at >= n for n in padding])
+    order = sorted(range(len(rows)), key=lengths.__getitem__)
+    longest = rows[order[-1]]
+    at = torch.arange(len(longest), device=longest.device)
 
     def in_calls(x: Tensor, real: Tensor, calls: int) -> Tensor:
         outputs, stored, seen = [], None, 0
@@ -241,10 +240,17 @@ def batching(
 
     violations = []
     for calls in sorted({0, new}):
-        together = in_calls(batch, real, calls)
-        for x, n, result in zip(rows, padding, together, strict=True):
-            alone = in_calls(x[None], real.new_ones(1, len(x)), calls)
-            violations.append(difference(result[n:], alone[0]))
+        alone = [
+            in_calls(x[None], torch.ones_like(at[None, : len(x)], dtype=torch.bool), calls) for x in rows
+        ]
+        for texts in (order, order[::-1]):
+            padding = [len(longest) - lengths[i] for i in texts]
+            batch = torch.stack(
+                [torch.cat((longest[:n], rows[i])) for n, i in zip(padding, texts, strict=True)]
+            )
+            together = in_calls(batch, torch.stack([at >= n for n in padding]), calls)
+            for i, n, result in zip(texts, padding, together, strict=True):
+                violations.append(difference(result[n:], alone[i][0]))
     return _worst(violations)
 
 

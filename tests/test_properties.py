@@ -276,16 +276,45 @@ def test_a_batch_is_asked_in_one_call_and_in_several_and_each_text_likewise():
 
     first, second = X[:2], X[1:]
     assert properties.batching(f, [first, second], new=1) == 0
-    padded = [[0, 1, 1], [1, 1, 1]]
-    one = [(2, 3, padded, None), (1, 2, [[1, 1]], None), (1, 3, [[1, 1, 1]], None)]
-    together = [(2, 2, [[0, 1], [1, 1]], None), (2, 1, padded, "stored")]
+    padded, turned = [[0, 1, 1], [1, 1, 1]], [[1, 1, 1], [0, 1, 1]]
+    one = [
+        (1, 2, [[1, 1]], None),
+        (1, 3, [[1, 1, 1]], None),
+        (2, 3, padded, None),
+        (2, 3, turned, None),
+    ]
+    together = [
+        (2, 2, [[0, 1], [1, 1]], None),
+        (2, 1, padded, "stored"),
+        (2, 2, [[1, 1], [0, 1]], None),
+        (2, 1, turned, "stored"),
+    ]
     alone = [
         (1, 1, [[1]], None),
         (1, 1, [[1, 1]], "stored"),
         (1, 2, [[1, 1]], None),
         (1, 1, [[1, 1, 1]], "stored"),
     ]
-    assert seen == [*one, *together, *alone]
+    assert seen == [*one, *alone, *together]
+
+
+def of_one_row(row):
+    """Each text gets the positions of the text in this row; of a longer one they are only shifted."""
+    return lambda real: positions.left_padded(real)[row % len(real)].expand(real.shape)
+
+
+@pytest.mark.parametrize("lengths", [*itertools.permutations((3, 5, 7))], ids=str)
+@pytest.mark.parametrize(
+    "place",
+    [
+        *map(of_one_row, (0, 1, -1)),
+        *(lambda real, by=by: positions.left_padded(real).roll(by, 0) for by in (1, -1)),
+    ],
+    ids=["first", "second", "last", "the one before", "the one after"],
+)
+def test_no_order_of_the_texts_hides_whose_positions_are_taken(lengths, place):
+    texts = [randn(n, 8, seed=n) for n in lengths]
+    assert properties.batching(partial(padded_step, place=place), texts) > 1e-3
 
 
 def test_what_a_batch_gives_is_judged_by_its_worst_text_and_keeps_nan():

@@ -6,9 +6,10 @@ line that says why.
 
 import importlib
 import importlib.util
+import inspect
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
@@ -95,6 +96,9 @@ def identify(
             answers = {group: report.explain(group, length) for group in turning}
             right = tuple(group for group in turning if not _errors(answers[group]))
             others = tuple(group for group in turning if _errors(answers[group]))
+            if layer is not None and not right:
+                elsewhere = (group for group in _turning(against, None) if group not in turning)
+                right = tuple(group for group in elsewhere if not _errors(report.explain(group, length)))
             # A function need not be right for all layers: what is told is of those it comes nearest to.
             found = min(answers.values(), key=_errors)
         elif layer is not None:
@@ -130,18 +134,42 @@ def _function(name: str) -> probe.Rotation:
         raise config.Unusable(f"{name}: a name is due, for nothing is called. {_instance(attribute)}")
     sys.path.insert(0, str(Path.cwd()))
     found: Any = _module(module)
+    owner: Any = None
     try:
         for part in attribute.split("."):
-            found = getattr(found, part)
+            owner, found = found, getattr(found, part)
     except AttributeError as error:
         raise config.Unusable(f"{name}: {error}") from None
+    if isinstance(owner, type) and inspect.isfunction(inspect.getattr_static(owner, part, None)):
+        of, _, method = attribute.rpartition(".")
+        raise config.Unusable(
+            f"{name} is a method and needs an instance. {_calling(f'{of}()', owner, method)}"
+        )
+    if isinstance(found, type) and not issubclass(found, Callable):
+        raise config.Unusable(
+            f"{name} is a class, and nothing calls its instances. {_calling(f'{attribute}()', found)}"
+        )
     if isinstance(found, type):
         raise config.Unusable(
             f"{name} is a class: name an instance of it, or a function that calls one. {_instance(attribute)}"
         )
     if not callable(found):
-        raise config.Unusable(f"{name} is a {type(found).__name__}, no function")
+        raise config.Unusable(
+            f"{name} is a {type(found).__name__}, no function. {_calling(attribute, type(found))}"
+        )
     return found
+
+
+def _calling(instance: str, owner: type, method: str = "") -> str:
+    """A function that calls a method, where no instance can be called; empty where there is no method."""
+    methods = {
+        each: f for each, f in vars(owner).items() if inspect.isfunction(f) and not each.startswith("_")
+    }
+    method = method or next(iter(methods), "")
+    if method not in methods:
+        return ""
+    call = f"{instance}.{method}({', '.join(list(inspect.signature(methods[method]).parameters)[1:])})"
+    return f"Write def probed(x, at): return {call} into the file, with your values, and name :probed"
 
 
 def _instance(attribute: str) -> str:

@@ -13,6 +13,7 @@ mistakes that people make, :func:`assert_matches` is for test suites.
 """
 
 import copy
+import inspect
 import itertools
 import math
 from collections.abc import Callable, Iterator
@@ -33,6 +34,9 @@ SAME = 1e-5  # relative: a float32 function against float64
 SEEN = 1e-9  # a sine below this, at position 1, is none: no pair is that slow
 REFUSALS = (ValueError, IndexError, RuntimeError, TypeError, AssertionError)  # how functions say no
 BFLOAT16 = 2**-6  # relative: more than rounding cosines and sines can do to an amplitude
+HALF = {torch.bfloat16: "bfloat16", torch.float16: "float16"}
+CAST = "every frequency has eight significant bits: cast to bfloat16?"  # a configuration knows better
+UNEVEN = "steps are uneven"  # from one token to the next, in float32
 NEAR = 1e-4  # of angles; below it two are taken for one
 NAMES = {"halves": "pairs (i, i + width/2)", "interleaved": "pairs of neighbours"}
 OTHER = {"halves": "interleaved", "interleaved": "halves"}
@@ -127,8 +131,11 @@ class Report:
         declared = {("R7", "warning")}  # that nothing turns is right here, or an error of its own
         if against.rope_type in LENGTH_COUNTS:
             declared.add(("R14", "error"))
-        own = (f for f in self.findings if (f.code, f.severity) not in declared)
-        return (*_compare(self, against, length), *own)
+        found = _compare(self, against, length)
+        own = (f for f in self.findings if (f.code, f.severity) not in declared and f.message != CAST)
+        if any(f.code == "R10" for f in found):  # the rounding has been named
+            own = (f for f in own if f.severity != "error" or UNEVEN not in f.message)
+        return (*found, *own)
 
 
 def identify(fn: Rotation, *, dim: int, longest: int = 8192) -> Report:
@@ -155,6 +162,7 @@ def identify(fn: Rotation, *, dim: int, longest: int = 8192) -> Report:
     if longest < 32:
         raise ValueError(f"the longest call needs 32 tokens or more, not longest={longest}")
     found: list[Finding] = []
+    faint: list[Finding] = []  # what rounding does too: told only where it is not the cause
     unused = copy.deepcopy(adapters.module_of(fn)[0])  # as it was built: calls may fill what it caches
     first, second = _one_hot(fn, dim)
     first, second, permutation, offset = _start(first, second, found)
@@ -173,14 +181,9 @@ def identify(fn: Rotation, *, dim: int, longest: int = 8192) -> Report:
     if any(angle < -SEEN for angle in angles):
         found.append(Finding("R3", "error", "some pairs turn one way and some the other"))
     amplitudes = sorted(lengths.values()) or [1.0]
-    if amplitudes[-1] - amplitudes[0] > SAME * amplitudes[-1]:
-        found.append(
-            Finding(
-                "R5",
-                "error",
-                f"amplitudes from {amplitudes[0]:.6g} to {amplitudes[-1]:.6g}: one for all is due",
-            )
-        )
+    if (spread := amplitudes[-1] - amplitudes[0]) > SAME * amplitudes[-1]:
+        told = f"amplitudes from {amplitudes[0]:.6g} to {amplitudes[-1]:.6g}: one for all is due"
+        (faint if spread < BFLOAT16 * amplitudes[-1] else found).append(Finding("R5", "error", told))
     report = Report(
         dim,
         layout,
@@ -198,7 +201,11 @@ def identify(fn: Rotation, *, dim: int, longest: int = 8192) -> Report:
         rest = [i for i in range(dim) if not begins <= i < begins + width]
         if (first.diagonal()[rest] != 1).any():
             found.append(Finding("R6", "error", f"features {ranges(rest)} do not turn, and come out changed"))
-    found += _behaviour(fn, report, longest, unused)
+    found += _behaviour(fn, report, longest, unused, faint)
+    if not any(f.severity == "error" and UNEVEN in f.message for f in found):
+        found += faint
+        if _eight_bits(report.frequencies):
+            found.append(Finding("R11", "warning", CAST))
     return replace(report, findings=tuple(found))
 
 
@@ -362,7 +369,9 @@ def _mixed(second: Tensor, pairs: list[tuple[int, int]], layout: str, width: int
 
 
 @torch.no_grad()
-def _behaviour(fn: Rotation, report: Report, longest: int, unused: nn.Module | None) -> list[Finding]:
+def _behaviour(
+    fn: Rotation, report: Report, longest: int, unused: nn.Module | None, faint: list[Finding]
+) -> list[Finding]:
     """What a function does besides turning: along which axis, by which positions, from which past."""
     rows = torch.randn(report.dim, generator=torch.Generator().manual_seed(0))
     x = rows.expand(1, 3, 5, report.dim).contiguous()
@@ -370,11 +379,14 @@ def _behaviour(fn: Rotation, report: Report, longest: int, unused: nn.Module | N
     if report.layout == "none":
         still = torch.allclose(y, x)
         return [Finding("R7", "warning", "nothing varies with the position")] if still else [*_axis(fn, x, y)]
-    checks = (_axis(fn, x, y), _steps(fn, x, y), _relativity(fn, report), _precision(fn, report))
+    checks = (_axis(fn, x, y), _steps(fn, x, y), _relativity(fn, report, faint), _precision(fn, report))
     found = [finding for check in checks for finding in check]
-    found += _past(fn, report, longest)
+    past = list(_past(fn, report, longest))
+    if any(f.code == "R10" and "coincide" in f.message for f in past):  # in float32, so in less too
+        found = [f for f in found if (f.code, f.severity) != ("R10", "error")]
+    found += past
     found += _rows(fn, x, longest)
-    return [*found, *([] if unused is None else _copies(fn, report, unused))]
+    return [*found, *(_unseen(fn) if unused is None else _copies(fn, report, unused))]
 
 
 def _near(a: Tensor, b: Tensor) -> bool:
@@ -412,7 +424,7 @@ def _steps(fn: Rotation, x: Tensor, y: Tensor) -> Iterator[Finding]:
         yield Finding("R9", "warning", f"positions other than 0, 1, 2 … are refused: {_said(error)}")
 
 
-def _relativity(fn: Rotation, report: Report) -> Iterator[Finding]:
+def _relativity(fn: Rotation, report: Report, faint: list[Finding]) -> Iterator[Finding]:
     """Scores of one offset at two places."""
     of_keys = fn.keys if isinstance(fn, adapters.Adapted) else fn
     at = torch.arange(13)
@@ -424,12 +436,16 @@ def _relativity(fn: Rotation, report: Report) -> Iterator[Finding]:
     size = queries.norm(dim=1).max() * keys.norm(dim=1).max()
     off = (queries[5] @ keys[3] - queries[12] @ keys[10]).abs()
     if off > SAME * size:
-        yield Finding(
+        found = Finding(
             "R12",
             "error",
             "the score of a query at 5 and a key at 3 changes when both move on by 7: it depends on "
             f"absolute positions ({off / size:.2g} of their lengths)",
         )
+        if off < BFLOAT16 * size:
+            faint.append(found)
+        else:
+            yield found
     elif not torch.allclose(keys, like, rtol=0, atol=1e-5):
         yield Finding("R12", "warning", "keys are not turned as queries at the same position are")
 
@@ -514,12 +530,21 @@ def _evenness(y: Tensor, report: Report) -> Iterator[Finding]:
             yield Finding(
                 "R10",
                 "note",
-                f"steps are uneven by up to {worst:.2g} rad before position {len(y)}, as where angles are "
+                f"{UNEVEN} by up to {worst:.2g} rad before position {len(y)}, as where angles are "
                 "taken in float32: right to about 1e-7 of the position",
             )
         return
     first = int(uneven[0]) + 1
     before = (y[:first] - y[first]).abs().amax(dim=1)
+    if (
+        before.argmin() == first - 1
+        and before[-1] < 1e-5
+        and not _near(y[first:], y[first].expand_as(y[first:]))
+    ):
+        by = {256: ", as by bfloat16", 2048: ", as by float16 or TF32"}.get(first - 1, "")
+        told = f"positions {first - 1} and {first} coincide, whatever x has: they are rounded{by}"
+        yield Finding("R10", "error", told)
+        return
     if before.min() < 1e-5:
         yield Finding(
             "R15",
@@ -531,11 +556,9 @@ def _evenness(y: Tensor, report: Report) -> Iterator[Finding]:
     if report.told("R2") or lengths.max() - lengths.min() > BFLOAT16 * lengths.max():
         return  # no pair has one phase
     worst = turns.abs().max().item()
-    yield Finding(
-        "R10",
-        "error",
-        f"from position {first} on steps are uneven, by up to {worst:.2g} rad: angles are rounded",
-    )
+    what = "angles" if worst > BFLOAT16 else "cosines and sines"  # four phases, off by 2**-8 each
+    told = f"from position {first} on {UNEVEN}, by up to {worst:.2g} rad: {what} are rounded"
+    yield Finding("R10", "error", told)
 
 
 def _rows(fn: Rotation, x: Tensor, longest: int) -> Iterator[Finding]:
@@ -601,6 +624,28 @@ def _copies(fn: Rotation, report: Report, unused: nn.Module) -> Iterator[Finding
         yield Finding("R11", "note", f"the module could not be tried as a copy: {_said(error)}")
 
 
+def _eight_bits(theta: Tensor) -> bool:
+    """Whether several frequencies fit bfloat16, and not since they are powers of two or the like."""
+    theta = theta[theta > 0]
+    fits = torch.allclose(theta.bfloat16().double(), theta, rtol=1e-6, atol=0)
+    mantissas = torch.frexp(theta.bfloat16().float()).mantissa
+    return fits and len(mantissas.unique()) >= 4 and len(theta) >= 8
+
+
+def _unseen(fn: Rotation) -> Iterator[Finding]:
+    """A module that a plain function, or the object of a method, uses without being one."""
+    fn = fn.embed if isinstance(fn, adapters.Adapted) else fn
+    plain = getattr(fn, "__func__", fn)
+    used = dict(getattr(getattr(fn, "__self__", fn), "__dict__", {}))
+    if inspect.isfunction(plain):
+        seen = inspect.getclosurevars(plain)
+        used |= {**seen.globals, **seen.nonlocals}
+    for name, value in used.items():
+        if isinstance(value, nn.Module):
+            told = f"{name} is a module inside of a function: casting, saving and loading it were not asked"
+            yield Finding("R11", "note", f"{told}; posbook.practice.adapters has forms that show it")
+
+
 def _is_theta(value: Tensor, report: Report) -> bool:
     theta = report.frequencies
     return value.shape == theta.shape and torch.allclose(value.double().cpu(), theta, rtol=1e-3)
@@ -658,7 +703,7 @@ def _compare(report: Report, group: Group, length: int | None) -> list[Finding]:
     else:
         found += _place(report, group)
     if turning == width and not _same(measured, expected):
-        found.append(_mistake(measured, expected, group, length))
+        found.append(_mistake(report, expected, group, length))
     if abs(report.amplitude / group.attention_factor - 1) > SAME:
         found.append(Finding("R5", "error", _amplitude(report.amplitude, group)))
     return found
@@ -701,8 +746,12 @@ def _amplitude(amplitude: float, group: Group) -> str:
     return f"amplitude {amplitude:.6g}, {due:.6g} is asked for" + (f": {named}" if named else "")
 
 
-def _mistake(measured: Tensor, expected: Tensor, group: Group, length: int | None) -> Finding:
-    for code, known in (("R4", _mistakes), ("R6", _widths), ("R11", _casts), ("R10", _tables)):
+def _mistake(report: Report, expected: Tensor, group: Group, length: int | None) -> Finding:
+    measured = report.frequencies
+    # At position 1 a rounded angle is a rounded frequency; at others it is not.
+    uneven = any(UNEVEN in f.message and f.message.endswith("angles are rounded") for f in report.findings)
+    rounded = (("R10", _angles),) if uneven else (("R11", _casts), ("R10", _tables))
+    for code, known in (("R4", _mistakes), ("R6", _widths), *rounded):
         for name, theta in known(group, length):
             if _same(measured, theta):
                 return Finding(code, "error", name)
@@ -815,19 +864,25 @@ def _widths(group: Group, length: int | None):
 
 def _casts(group: Group, length: int | None):
     """Frequencies that were kept in half precision, whatever is computed from them."""
-    for dtype in (torch.bfloat16, torch.float16):
+    for dtype, name in HALF.items():
         rounded = group.frequencies(length).to(dtype).double()
-        yield f"the frequencies are those asked for, rounded to {str(dtype).removeprefix('torch.')}", rounded
+        yield f"the frequencies are those asked for, rounded to {name}", rounded
 
 
 def _tables(group: Group, length: int | None):
     """Cosines and sines in half precision, of right frequencies or of such that were cast as well."""
     theta, factors = group.frequencies(length), {1.0, group.attention_factor}
-    for dtype, factor in itertools.product((torch.bfloat16, torch.float16), factors):
+    for (dtype, name), factor in itertools.product(HALF.items(), factors):
         for angles in (theta, theta.to(dtype).double()):
             cos, sin = ((factor * of(angles)).to(dtype).double() for of in (torch.cos, torch.sin))
-            name = str(dtype).removeprefix("torch.")
             yield f"cosines and sines are those asked for, rounded to {name}", torch.atan2(sin, cos)
+
+
+def _angles(group: Group, length: int | None):
+    """Angles in half precision, alone or with their cosines and sines."""
+    for known in (_casts, _tables):
+        for named, theta in known(group, length):
+            yield f"the angles are rounded to {named.rpartition(' ')[2]}, whatever x has", theta
 
 
 def _yarn_mistakes(group: Group, plain: Tensor):

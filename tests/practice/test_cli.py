@@ -224,6 +224,9 @@ def test_a_function_is_right_for_some_layers_and_says_for_which(run, file, tmp_p
     assert run(*asked, "--layer", 4).exit_code == 0
     assert run(*asked, "--layer", 5).exit_code == 1
     assert "base 10000 and no scaling" in run(*asked, "--layer", 5).stdout
+    # Of the layer asked for it is wrong, and whose it is instead is told.
+    assert told.endswith(" ".join(run(*asked, "--layer", 5).stdout.split())[-60:])
+    assert json.loads(run(*asked, "--layer", 5, "--json").stdout)["right_for_layers"] == [0, 1, 2, 3, 4]
     beyond = run(*asked, "--layer", 6)
     assert beyond.exit_code == 2
     assert "no layer 6" in beyond.output

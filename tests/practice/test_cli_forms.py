@@ -48,6 +48,15 @@ class Holds(nn.Module):
         return rotary.rotate(x, frequencies.angles(at, self.theta.double()), layout="halves").to(x.dtype)
 
 holds = Holds()
+THETAS = [THETA]
+
+class Layers:
+    def rotate(self, layer, x, positions):
+        return rotary.rotate(x, frequencies.angles(positions, THETAS[layer]), layout="halves")
+
+    turn = staticmethod(turn)
+
+layers = Layers()
 """
 LLAMA = {
     "model_type": "llama",
@@ -166,6 +175,29 @@ def test_a_class_is_not_its_instance(run, folder):
 def test_how_an_instance_is_named_is_said(run, folder, written, call):
     told = refused(run("identify", f"forms.py:{written}", "--dim", 128))
     assert told.endswith(f"Write a line such as probed = {call} into the file, and name :probed")
+
+
+@pytest.mark.parametrize("written, why, call", [
+    ("Layers", "is a class, and nothing calls its instances", "Layers().rotate(layer, x, positions)"),
+    ("Layers.rotate", "is a method and needs an instance", "Layers().rotate(layer, x, positions)"),
+    ("layers", "is a Layers, no function", "layers.rotate(layer, x, positions)"),
+])  # fmt: skip
+def test_where_no_instance_can_be_called_a_function_is_offered(run, folder, written, why, call):
+    told = refused(run("identify", f"forms.py:{written}", "--dim", 128))
+    assert told == (
+        f"forms.py:{written} {why}. Write def probed(x, at): return {call} into the file, with your values, "
+        "and name :probed"
+    )
+    assert (
+        refused(run("identify", "forms.py:THETAS", "--dim", 128)) == "forms.py:THETAS is a list, no function."
+    )
+
+
+def test_the_function_that_is_offered_works_and_a_method_of_no_instance_is_called(run, folder):
+    with (folder / "forms.py").open("a") as file:
+        file.write("def probed(x, at): return Layers().rotate(0, x, at)\n")
+    for name in ("probed", "Layers.turn"):
+        assert run("identify", f"forms.py:{name}", "--dim", 128).exit_code == 0
 
 
 def test_what_the_hint_says_works_and_nothing_was_called(run, folder):

@@ -276,6 +276,14 @@ def test_frequencies_that_were_cast_are_named(dtype, against):
     assert probe.identify(turning(theta.float().double()), dim=DIM).explain(against) == ()
 
 
+def test_frequencies_that_were_cast_are_suspected_without_a_configuration():
+    (found,) = probe.identify(turning(PLAIN.bfloat16().double()), dim=DIM).findings
+    told = "R11 warning: every frequency has eight significant bits: cast to bfloat16?"
+    assert str(found) == told
+    for theta in (PLAIN, PLAIN.half().double(), 2.0 ** -torch.arange(32).double(), by_yarn()):
+        assert probe.identify(turning(theta), dim=DIM).findings == ()
+
+
 def half_tables(dtype, angles_too=False, positions_too=False):
     """Cosines and sines of a lower precision, whatever x has."""
 
@@ -295,8 +303,31 @@ def half_tables(dtype, angles_too=False, positions_too=False):
 def test_cosines_and_sines_that_were_cast_are_named(dtype, name, angles_too):
     report = probe.identify(half_tables(dtype, angles_too), dim=DIM)
     found = report.explain(group())
-    assert f"cosines and sines are those asked for, rounded to {name}" in mistaken(found, "R10")
-    assert mistaken(found, "R4") == ""
+    assert [str(f) for f in found] == [f"R10 error: cosines and sines are those asked for, rounded to {name}"]
+    assert "cosines and sines are rounded" in mistaken(report.findings, "R10")
+
+
+@pytest.mark.parametrize("dtype, name", [(torch.bfloat16, "bfloat16"), (torch.float16, "float16")])
+@pytest.mark.parametrize("tables_too", [False, True])
+def test_angles_that_were_cast_are_named_and_nothing_that_follows(dtype, name, tables_too):
+    def fn(x, at):
+        angles = (at[:, None] * PLAIN).to(dtype).to(dtype if tables_too else torch.float64)
+        cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+        a, b = x.chunk(2, dim=-1)
+        return torch.cat((a * cos - b * sin, a * sin + b * cos), dim=-1)
+
+    (found,) = probe.identify(fn, dim=DIM).explain(group())
+    assert str(found) == f"R10 error: the angles are rounded to {name}, whatever x has"
+
+
+@pytest.mark.parametrize("dtype, last, by", [
+    (torch.bfloat16, 256, "bfloat16"),
+    (torch.float16, 2048, "float16 or TF32"),
+])  # fmt: skip
+def test_positions_that_were_cast_are_no_end_of_a_table(dtype, last, by):
+    (found,) = probe.identify(lambda x, at: turning()(x, at.to(dtype).long()), dim=DIM).explain(group())
+    told = f"positions {last} and {last + 1} coincide, whatever x has: they are rounded, as by {by}"
+    assert str(found) == f"R10 error: {told}"
 
 
 def test_rounded_positions_are_told_whatever_the_dtype_of_x():
@@ -658,6 +689,22 @@ def test_what_becomes_of_a_modules_frequencies_is_told(module, severity, words):
     for fn in (adapters.tables(apply, module), adapters.counting(module.turn)):
         found = [f for f in probe.identify(fn, dim=DIM).findings if f.code == "R11"]
         assert any(f.severity == severity and words in f.message for f in found), found
+
+
+def test_a_module_inside_of_a_function_is_told_not_to_have_been_asked():
+    class Holder:
+        def __init__(self, module):
+            self.inner = module
+
+        def turn(self, x, at):
+            return adapters.tables(apply, self.inner)(x, at)
+
+    inner = Module()
+    adapted = adapters.tables(apply, lambda x, at: inner(x, at))
+    for fn in (lambda x, at: adapters.tables(apply, inner)(x, at), Holder(inner).turn, adapted):
+        (found,) = [f for f in probe.identify(fn, dim=DIM).findings if f.code == "R11"]
+        told = "inner is a module inside of a function: casting, saving and loading it were not asked"
+        assert (found.severity, found.message.partition(";")[0]) == ("note", told)
 
 
 def test_a_module_that_cannot_be_tried_as_a_copy_says_so():
