@@ -313,10 +313,10 @@ class _Reader:
             return [Group(everything, scheme="alibi", rope_type="none", heads=heads)]
         if kind in schema.T5:
             buckets, distance = config.relative_attention_num_buckets, config.relative_attention_max_distance
-            if buckets is None or distance is None:
-                self.say(
-                    "D2", "warning", "no relative_attention_num_buckets and max_distance: 32 and 128 are used"
-                )
+            if buckets is None:
+                self.say("D2", "warning", "no relative_attention_num_buckets: 32 is used")
+            if distance is None:
+                self.say("D2", "warning", "no relative_attention_max_distance: 128 is used")
             return [
                 Group(
                     everything,
