@@ -470,8 +470,7 @@ class _Reader:
             self.count = len(labels)
         elif count is None:
             labels = []
-        elif config.full_attention_interval:
-            every = config.full_attention_interval
+        elif every := config.full_attention_interval or self.assumed_interval():
             labels = ["linear_attention" if (i + 1) % every else "full_attention" for i in range(count)]
         elif self.windows() is not None:
             full = self.windows()
@@ -479,6 +478,14 @@ class _Reader:
         else:
             labels = [None] * count
         return self.without_rope(labels)
+
+    def assumed_interval(self) -> int | None:
+        """Every how many layers one attends where the class says it and the file does not."""
+        every = schema.ATTENTION_EVERY.get(self.model_type)
+        if every:
+            whose = f"the default of {self.model_type}"
+            self.say("D2", "warning", f"no full_attention_interval: {every} is used, {whose}")
+        return every
 
     def windows(self) -> Callable[[int], bool] | None:
         """Which layers attend in full where the others slide a window; None where all are alike."""

@@ -135,6 +135,8 @@ NOPE_ON_FULL = {"cohere2", "exaone4"}
 SOFTMAX_TEMPERATURE = {"deepseek_v2", "deepseek_v3", "deepseek_v32", "mistral4", "kimi_k2", "longcat_flash"}
 # Every how many layers one attends in full, where the class and not the file says it.
 FULL_EVERY = {"gemma3_text": 6, "gemma3n_text": 5, "olmo3": 4}
+# And every how many one attends at all, where the others are recurrent.
+ATTENTION_EVERY = {"qwen3_next": 4, "qwen3_5_text": 4, "qwen3_5_moe_text": 4, "qwen4_exp_text": 4}
 # Models that are no rotary models: how position enters, by their model_type.
 ALIBI = {"bloom"}
 LEARNED = {

@@ -2,6 +2,7 @@ r"""`explain` names the default that it took, the border that holds and the feat
 
 import json
 
+import pytest
 from typer.testing import CliRunner
 
 from posbook.practice import config
@@ -30,3 +31,28 @@ def test_only_the_key_that_t5s_file_lacks_is_named():
     assert said(T5 | BUCKETS) == said(T5 | {"relative_attention_num_buckets": 16}) == [distance]
     assert said(T5 | DISTANCE) == [buckets]
     assert said(T5 | BUCKETS | DISTANCE) == []
+
+
+QWEN3_NEXT = {
+    "model_type": "qwen3_next",
+    "hidden_size": 2048,
+    "num_attention_heads": 16,
+    "head_dim": 256,
+    "num_hidden_layers": 48,
+    "partial_rotary_factor": 0.25,
+    "rope_theta": 1e7,
+    "max_position_embeddings": 262_144,
+}
+
+
+@pytest.mark.parametrize("family", ["qwen3_next", "qwen3_5_text", "qwen3_5_moe_text"])
+def test_linear_layers_are_taken_from_the_class_where_the_file_is_silent(family):
+    silent = config.read(QWEN3_NEXT | {"model_type": family})
+    still, turning = silent.groups
+    assert turning.layers == tuple(range(3, 48, 4))
+    assert (still.scheme, len(still.layers)) == ("none", 36)
+    told = f"D2 warning: no full_attention_interval: 4 is used, the default of {family}"
+    assert told in map(str, silent.findings)
+    given = config.read(QWEN3_NEXT | {"model_type": family, "full_attention_interval": 4})
+    assert given.groups == silent.groups
+    assert told not in map(str, given.findings)
