@@ -310,6 +310,10 @@ class _Reader:
         if alibi or config.position_embedding_type == "alibi":
             if heads is None:
                 raise Unusable("ALiBi needs a slope for each head, and no number of heads is given")
+            largest = (config.attn_config or {}).get("alibi_bias_max", 8)
+            if largest not in (None, 8):
+                self.say("D3", "error", f"alibi_bias_max {largest} is ignored by transformers 5.24.0, which "
+                         "takes 8, and used by others: their slopes differ")  # fmt: skip
             return [Group(everything, scheme="alibi", rope_type="none", heads=heads)]
         if kind in schema.T5:
             buckets, distance = config.relative_attention_num_buckets, config.relative_attention_max_distance

@@ -56,3 +56,14 @@ def test_linear_layers_are_taken_from_the_class_where_the_file_is_silent(family)
     given = config.read(QWEN3_NEXT | {"model_type": family, "full_attention_interval": 4})
     assert given.groups == silent.groups
     assert told not in map(str, given.findings)
+
+
+MPT = {"model_type": "mpt", "d_model": 7168, "n_heads": 56, "n_layers": 48}
+
+
+def test_a_largest_alibi_bias_that_readers_disagree_on_is_an_error():
+    code, told = explained(MPT | {"attn_config": {"alibi": True, "alibi_bias_max": 16}})
+    assert code == 1
+    assert "D3 error alibi_bias_max 16 is ignored by transformers 5.24.0" in told
+    for agreed in ({}, {"alibi_bias_max": 8}, {"alibi_bias_max": None}):
+        assert said(MPT | {"attn_config": {"alibi": True, **agreed}}) == []
