@@ -7,6 +7,7 @@ line that says why.
 import importlib
 import importlib.util
 import json
+import math
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -240,7 +241,11 @@ def _lines(group: config.Group, length: int | None) -> Iterator[tuple[str, str]]
             yield "position", f"ALiBi, a slope for each of {group.heads} heads"
             return
         case "t5":
-            yield "position", f"T5's bias, {group.buckets} buckets, the last from {group.max_distance} on"
+            both, past = _last_bucket(group, 2), _last_bucket(group, 1)
+            last = f"max_distance {group.max_distance}"
+            if both is not None and past is not None:
+                last = f"the last from {both} tokens on in the encoder and from {past} on in the decoder"
+            yield "position", f"T5's bias, {group.buckets} buckets, {last}"
             return
         case "learned":
             yield (
@@ -275,6 +280,16 @@ def _lines(group: config.Group, length: int | None) -> Iterator[tuple[str, str]]
     if group.attention_factor != 1 or group.softmax_factor != 1:
         on_scores = f", {group.softmax_factor:.6g} on the scores besides" if group.softmax_factor != 1 else ""
         yield "factors", f"{group.attention_factor:.6g} on cosines and sines{on_scores}"
+
+
+def _last_bucket(group: config.Group, directions: int) -> int | None:
+    """The distance from which T5's last bucket holds, as t5_bias has it; None where no bucket is shared."""
+    side = group.buckets // directions
+    exact = side // 2
+    if not 0 < exact < group.max_distance:
+        return None
+    wide = side - exact
+    return math.ceil(round(exact * (group.max_distance / exact) ** ((wide - 1) / wide), 9))
 
 
 def _turning(against: Path, layer: int | None) -> list[config.Group]:

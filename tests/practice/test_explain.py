@@ -3,8 +3,10 @@ r"""`explain` names the default that it took, the border that holds and the feat
 import json
 
 import pytest
+import torch
 from typer.testing import CliRunner
 
+from posbook import t5_bias
 from posbook.practice import config
 from posbook.practice.cli import app
 
@@ -67,3 +69,20 @@ def test_a_largest_alibi_bias_that_readers_disagree_on_is_an_error():
     assert "D3 error alibi_bias_max 16 is ignored by transformers 5.24.0" in told
     for agreed in ({}, {"alibi_bias_max": 8}, {"alibi_bias_max": None}):
         assert said(MPT | {"attn_config": {"alibi": True, **agreed}}) == []
+
+
+@pytest.mark.parametrize("buckets, distance", [(32, 128), (16, 128), (64, 128), (32, 64), (8, 20), (4, 3)])
+def test_t5s_last_bucket_begins_where_it_is_first_used(buckets, distance):
+    values = {"relative_attention_num_buckets": buckets, "relative_attention_max_distance": distance}
+    past = -torch.arange(distance + 1)[None]
+    starts = []
+    for both in (True, False):
+        row = t5_bias.buckets(past, bidirectional=both, buckets=buckets, max_distance=distance)[0]
+        starts.append(int((row == row.max()).nonzero()[0]))
+    last = f"the last from {starts[0]} tokens on in the encoder and from {starts[1]} on in the decoder"
+    assert f"T5's bias, {buckets} buckets, {last}" in explained(T5 | values)[1]
+
+
+def test_t5s_buckets_that_reach_too_short_are_told_without_a_border():
+    told = explained(T5 | {"relative_attention_num_buckets": 32, "relative_attention_max_distance": 16})[1]
+    assert "T5's bias, 32 buckets, max_distance 16" in told
