@@ -10,7 +10,7 @@ import json
 import math
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any
@@ -63,6 +63,8 @@ def explain(
             model = config.read_text(sys.stdin.read(config.LARGEST + 1), "standard input")
         else:
             model = config.read(Path(file))
+        if length is not None:
+            model = replace(model, findings=(*model.findings, *_too_short(model, length)))
         if figure is not None:
             _draw(model, length, figure)
     except ValueError as error:
@@ -248,10 +250,8 @@ def _lines(group: config.Group, length: int | None) -> Iterator[tuple[str, str]]
             yield "position", f"T5's bias, {group.buckets} buckets, {last}"
             return
         case "learned":
-            yield (
-                "position",
-                f"a learned table of {group.trained_length} rows, position 0 in row {group.row_offset}",
-            )
+            rows = f"{group.rows} rows" if group.rows else "a length that is not given"
+            yield "position", f"a learned table of {rows}, position 0 in row {group.row_offset}"
             return
     yield "position", f"rotary, {group.rotary_dim} of {group.head_dim} features, {group.layout}"
     theta, why = _frequencies(group, length)
@@ -280,6 +280,14 @@ def _lines(group: config.Group, length: int | None) -> Iterator[tuple[str, str]]
     if group.attention_factor != 1 or group.softmax_factor != 1:
         on_scores = f", {group.softmax_factor:.6g} on the scores besides" if group.softmax_factor != 1 else ""
         yield "factors", f"{group.attention_factor:.6g} on cosines and sines{on_scores}"
+
+
+def _too_short(model: config.Model, length: int) -> Iterator[Finding]:
+    """An error for a learned table that has no row for the last of so many tokens."""
+    for group in model.groups:
+        tokens = group.rows - group.row_offset
+        if group.scheme == "learned" and group.rows and length > tokens:
+            yield Finding("D6", "error", f"the learned table has rows for {tokens} tokens, not for {length}")
 
 
 def _last_bucket(group: config.Group, directions: int) -> int | None:

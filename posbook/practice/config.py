@@ -52,7 +52,8 @@ class Group:
     ``"halves"``, ``"interleaved"`` or ``"unknown"``, ``rotary_dim`` of ``head_dim`` features turn,
     ``attention_factor`` multiplies cosines and sines, ``softmax_factor`` the scores besides. Those that turn
     are the ``"first"`` of a head or, as ``part`` says of latent attention, the ``"last"`` of a head that has
-    others besides the ``head_dim`` counted here.
+    others besides the ``head_dim`` counted here. A learned table has ``rows``, and position 0 is row
+    ``row_offset``.
 
     >>> Group(scheme="none").frequencies() is None
     True
@@ -84,6 +85,7 @@ class Group:
     sections: tuple[int, ...] = ()
     interleaved_sections: bool = False
     heads: int = 0
+    rows: int = 0
     row_offset: int = 0
     buckets: int = 0
     max_distance: int = 0
@@ -335,16 +337,18 @@ class _Reader:
             offset = schema.LEARNED[kind]
             if offset is None:  # RoBERTa's rows begin after that of the padding
                 offset = (config.pad_token_id if config.pad_token_id is not None else 1) + 1
-                usable = None if self.length is None else self.length - offset
-                self.say(
-                    "D6", "note", f"position 0 is row {offset}: {usable} of {self.length} rows are usable"
-                )
+                rows = self.length
+                usable = "" if rows is None else f": {rows - offset} of {rows} rows are usable"
+                self.say("D6", "note", f"position 0 is row {offset}{usable}")
+            else:  # OPT's and BART's tables have rows besides those of the positions
+                rows = None if self.length is None else self.length + offset
             return [
                 Group(
                     everything,
                     scheme="learned",
                     rope_type="none",
                     trained_length=self.length,
+                    rows=rows or 0,
                     row_offset=offset,
                 )
             ]

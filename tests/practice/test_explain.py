@@ -86,3 +86,45 @@ def test_t5s_last_bucket_begins_where_it_is_first_used(buckets, distance):
 def test_t5s_buckets_that_reach_too_short_are_told_without_a_border():
     told = explained(T5 | {"relative_attention_num_buckets": 32, "relative_attention_max_distance": 16})[1]
     assert "T5's bias, 32 buckets, max_distance 16" in told
+
+
+GPT2 = {"model_type": "gpt2", "n_embd": 768, "n_head": 12, "n_layer": 12, "n_positions": 1024}
+ROBERTA = {
+    "model_type": "roberta",
+    "num_hidden_layers": 12,
+    "max_position_embeddings": 514,
+    "pad_token_id": 1,
+}
+OPT = {"model_type": "opt", "num_hidden_layers": 12, "max_position_embeddings": 2048}
+
+
+@pytest.mark.parametrize(
+    "values, rows, longest",
+    [(GPT2, "1024 rows, position 0 in row 0", 1024), (ROBERTA, "514 rows, position 0 in row 2", 512),
+     (OPT, "2050 rows, position 0 in row 2", 2048)],
+)  # fmt: skip
+def test_a_learned_table_that_is_too_short_for_the_length_is_an_error(values, rows, longest):
+    code, told = explained(values, "--length", longest)
+    assert code == 0
+    assert f"a learned table of {rows}" in told
+    code, told = explained(values, "--length", longest + 1)
+    assert code == 1
+    assert f"D6 error the learned table has rows for {longest} tokens, not for {longest + 1}" in told
+    data = json.loads(CliRunner().invoke(app, ["explain", "-", "--json", "--length", "4096"],
+                                         input=json.dumps(values)).stdout)  # fmt: skip
+    assert [f["severity"] for f in data["findings"]][-1] == "error"
+
+
+@pytest.mark.parametrize(
+    "values",
+    [T5 | BUCKETS | DISTANCE, {"model_type": "bloom", "n_head": 16, "n_layer": 2, "seq_length": 2048}],
+)
+def test_a_bias_has_no_last_length(values):
+    assert explained(values, "--length", 1_000_000)[0] == 0
+
+
+def test_a_learned_table_of_unknown_length_is_told_as_one():
+    code, told = explained({"model_type": "roberta", "num_hidden_layers": 12}, "--length", 4096)
+    assert code == 0
+    assert "a learned table of a length that is not given, position 0 in row 2" in told
+    assert "None" not in told
