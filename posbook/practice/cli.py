@@ -253,7 +253,12 @@ def _lines(group: config.Group, length: int | None) -> Iterator[tuple[str, str]]
             rows = f"{group.rows} rows" if group.rows else "a length that is not given"
             yield "position", f"a learned table of {rows}, position 0 in row {group.row_offset}"
             return
-    yield "position", f"rotary, {group.rotary_dim} of {group.head_dim} features, {group.layout}"
+    features = f"{group.rotary_dim} of {group.head_dim} features"
+    if group.part == "last":
+        features = f"the last {group.rotary_dim} features of a head"
+        if group.whole_head:
+            features = f"the last {group.rotary_dim} of {group.whole_head} features"
+    yield "position", f"rotary, {features}, {group.layout}"
     theta, why = _frequencies(group, length)
     scaled = group.rope_type
     if group.rope_type not in ("default", "longrope"):

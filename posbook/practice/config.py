@@ -52,8 +52,8 @@ class Group:
     ``"halves"``, ``"interleaved"`` or ``"unknown"``, ``rotary_dim`` of ``head_dim`` features turn,
     ``attention_factor`` multiplies cosines and sines, ``softmax_factor`` the scores besides. Those that turn
     are the ``"first"`` of a head or, as ``part`` says of latent attention, the ``"last"`` of a head that has
-    others besides the ``head_dim`` counted here. A learned table has ``rows``, and position 0 is row
-    ``row_offset``.
+    others besides the ``head_dim`` counted here, ``whole_head`` in all. A learned table has ``rows``, and
+    position 0 is row ``row_offset``. Both counts are 0 where the file does not say them.
 
     >>> Group(scheme="none").frequencies() is None
     True
@@ -68,6 +68,7 @@ class Group:
     head_dim: int = 0
     rotary_dim: int = 0
     part: str = "first"
+    whole_head: int = 0
     base: float = 10_000.0
     attention_factor: float = 1.0
     softmax_factor: float = 1.0
@@ -553,6 +554,7 @@ class _Reader:
             head_dim=head_dim,
             rotary_dim=rotary_dim,
             part="last" if self.latent() else "first",
+            whole_head=self.whole_head(),
             base=float(base),
             fraction=fraction,
             sections=tuple(rope.mrope_section or ()),
@@ -628,6 +630,13 @@ class _Reader:
         """Features that turn in a head of latent attention, behind those that do not; None in other heads."""
         own = (self.family or {}).get("qk_rope_head_dim") if self.config.head_dim is None else None
         return self.config.qk_rope_head_dim or own
+
+    def whole_head(self) -> int:
+        """Features of a head of latent attention, those that do not turn included; 0 where it is not said."""
+        turning, still, head_dim = self.latent(), self.config.qk_nope_head_dim, self.config.head_dim or 0
+        if turning and still:
+            return still + turning
+        return head_dim if turning and head_dim > turning else 0
 
     def widths(
         self, label: str | None, rope: schema.Rope, kind: str, defaults: dict[str, Any], where: str

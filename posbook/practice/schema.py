@@ -68,6 +68,7 @@ class Config(BaseModel):
     head_dim: Count | None = None
     global_head_dim: Count | None = None
     qk_rope_head_dim: Count | None = None
+    qk_nope_head_dim: Count | None = None
     d_kv: Count | None = None
     max_position_embeddings: Count | None = None
     n_positions: Count | None = None

@@ -128,3 +128,27 @@ def test_a_learned_table_of_unknown_length_is_told_as_one():
     assert code == 0
     assert "a learned table of a length that is not given, position 0 in row 2" in told
     assert "None" not in told
+
+
+DEEPSEEK = {
+    "model_type": "deepseek_v3",
+    "hidden_size": 7168,
+    "num_attention_heads": 128,
+    "num_hidden_layers": 61,
+    "qk_rope_head_dim": 64,
+    "rope_theta": 1e4,
+    "max_position_embeddings": 4096,
+}
+
+
+@pytest.mark.parametrize(
+    "changes, told",
+    [
+        ({"qk_nope_head_dim": 128}, "rotary, the last 64 of 192 features, interleaved"),
+        ({"qk_nope_head_dim": 128, "head_dim": 64}, "rotary, the last 64 of 192 features, interleaved"),
+        ({"model_type": "deepseek_v4", "head_dim": 512}, "rotary, the last 64 of 512 features, interleaved"),
+        ({}, "rotary, the last 64 features of a head, interleaved"),
+    ],
+)
+def test_the_features_that_turn_are_counted_of_the_whole_head(changes, told):
+    assert told in explained(DEEPSEEK | changes)[1]
