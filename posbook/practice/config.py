@@ -309,11 +309,17 @@ class _Reader:
         config, kind = self.config, self.model_type
         everything = tuple(range(self.count or 0))
         heads = self.one(schema.HEADS)
-        alibi = config.alibi or (config.attn_config or {}).get("alibi") or kind in schema.ALIBI
+        inner = config.attn_config or {}
+        alibi = config.alibi or inner.get("alibi") or kind in schema.ALIBI
         if alibi or config.position_embedding_type == "alibi":
             if heads is None:
                 raise Unusable("ALiBi needs a slope for each head, and no number of heads is given")
-            largest = (config.attn_config or {}).get("alibi_bias_max", 8)
+            if kind == "mpt" and inner.get("alibi") is None:
+                self.say("D2", "warning", "no attn_config.alibi: true is used, the default of mpt")
+            elif kind == "mpt" and inner["alibi"] is False:
+                told = "attn_config.alibi false is ignored by transformers 5.24.0, which adds the slopes"
+                self.say("D3", "error", told)
+            largest = inner.get("alibi_bias_max", 8)
             if largest not in (None, 8):
                 self.say("D3", "error", f"alibi_bias_max {largest} is ignored by transformers 5.24.0, which "
                          "takes 8, and used by others: their slopes differ")  # fmt: skip
@@ -375,6 +381,8 @@ class _Reader:
             known = groups.get(group, replace(group, layers=(), kinds=()))
             kinds = known.kinds if label is None else (*known.kinds, label)
             groups[group] = replace(known, layers=tuple(sorted((*known.layers, *layers))), kinds=kinds)
+        if any(group.layout == "unknown" for group in groups.values() if group.scheme == "rotary"):
+            self.unknown_family()
         window = self.config.sliding_window
         if not window or window < 1:
             return list(groups.values())
@@ -382,6 +390,17 @@ class _Reader:
         return [
             replace(g, window=window) if g.kinds == ("sliding_attention",) else g for g in groups.values()
         ]
+
+    def unknown_family(self) -> None:
+        if self.family:
+            told = f"the layout of {self.model_type} is not known here"
+        elif self.model_type == "unknown":
+            told = "no model_type: the layout and the defaults are not checked"
+        else:
+            told = (
+                f"model_type {self.model_type!r} is not known here: its layout and defaults are not checked"
+            )
+        self.say("D3", "warning", told)
 
     def blocks(self) -> dict[str | None, schema.Rope | None]:
         """The blocks by kind of layer, or one under None; empty where the file has no key of rotation."""

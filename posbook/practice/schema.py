@@ -139,7 +139,7 @@ FULL_EVERY = {"gemma3_text": 6, "gemma3n_text": 5, "olmo3": 4}
 # And every how many one attends at all, where the others are recurrent.
 ATTENTION_EVERY = {"qwen3_next": 4, "qwen3_5_text": 4, "qwen3_5_moe_text": 4, "qwen4_exp_text": 4}
 # Models that are no rotary models: how position enters, by their model_type.
-ALIBI = {"bloom"}
+ALIBI = {"bloom", "mpt"}
 LEARNED = {
     "gpt2": 0, "gpt_neo": 0, "gpt_bigcode": 0, "openai-gpt": 0, "bert": 0, "distilbert": 0, "electra": 0,
     "albert": 0, "opt": 2, "bart": 2, "mbart": 2, "roberta": None, "xlm-roberta": None, "camembert": None,

@@ -152,3 +152,23 @@ DEEPSEEK = {
 )
 def test_the_features_that_turn_are_counted_of_the_whole_head(changes, told):
     assert told in explained(DEEPSEEK | changes)[1]
+
+
+def test_a_family_that_is_not_known_is_told_where_something_rotates():
+    bogus = QWEN3_NEXT | {"model_type": "bogus_next"}
+    told = "D3 warning: model_type 'bogus_next' is not known here: its layout and defaults are not checked"
+    assert said(bogus).count(told) == 1
+    assert explained(bogus)[0] == 0
+    assert any("no model_type:" in line for line in said(bogus | {"model_type": None}))
+    assert not any("not known here" in line for line in said(QWEN3_NEXT))
+    assert said({"model_type": "bogus", "n_head": 16, "alibi": True}) == []
+    (line,) = (line for line in said(DEEPSEEK | {"model_type": "sarvam_mla"}) if "layout" in line)
+    assert line == "D3 warning: the layout of sarvam_mla is not known here"
+
+
+def test_mpt_adds_its_slopes_though_the_file_does_not_say_so():
+    silent = config.read(MPT)
+    assert [(g.scheme, g.heads) for g in silent.groups] == [("alibi", 56)]
+    assert said(MPT) == ["D2 warning: no attn_config.alibi: true is used, the default of mpt"]
+    told = "D3 error: attn_config.alibi false is ignored by transformers 5.24.0, which adds the slopes"
+    assert said(MPT | {"attn_config": {"alibi": False}}) == [told]
