@@ -664,9 +664,11 @@ class _Reader:
         config = self.config
         width, heads = self.one(schema.WIDTH), self.one(schema.HEADS)
         head_dim = config.head_dim
+        family = self.family or {}
+        # Gemma 4's full layers have a width of their own, which nothing is compared with.
+        wider = label == "full_attention" and (config.global_head_dim or family.get("global_head_dim"))
         if label == "full_attention" and config.global_head_dim:
             head_dim = config.global_head_dim
-        family = self.family or {}
         latent = self.latent()
         if latent:
             if not config.qk_rope_head_dim:
@@ -696,7 +698,7 @@ class _Reader:
                     "error",
                     f"hidden_size {width} is not a multiple of {heads} heads: {head_dim} is used",
                 )
-        elif width and heads and head_dim * heads != width and label != "full_attention":
+        elif width and heads and head_dim * heads != width and not wider:
             self.say(
                 "D6",
                 "note",

@@ -172,3 +172,11 @@ def test_mpt_adds_its_slopes_though_the_file_does_not_say_so():
     assert said(MPT) == ["D2 warning: no attn_config.alibi: true is used, the default of mpt"]
     told = "D3 error: attn_config.alibi false is ignored by transformers 5.24.0, which adds the slopes"
     assert said(MPT | {"attn_config": {"alibi": False}}) == [told]
+
+
+def test_a_width_that_is_no_quotient_is_told_though_other_layers_do_not_rotate():
+    told = "D6 note: head_dim 256 is not hidden_size/heads 128: head_dim holds"
+    assert said(QWEN3_NEXT | {"full_attention_interval": 4}) == [told]
+    wide = {"model_type": "gemma4_text", "head_dim": 128, "global_head_dim": 512, "num_hidden_layers": 2}
+    kinds = {"layer_types": ["sliding_attention", "full_attention"]}
+    assert not any("is not hidden_size/heads" in line for line in said(QWEN3_NEXT | wide | kinds))
