@@ -21,7 +21,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from posbook import frequencies
-from posbook.practice import config, probe
+from posbook.practice import config, probe, schema
 from posbook.practice.findings import Finding, ranges
 
 app = typer.Typer(
@@ -237,7 +237,11 @@ def _lines(group: config.Group, length: int | None) -> Iterator[tuple[str, str]]
     yield "layers", (ranges(group.layers) or "not numbered") + kinds
     match group.scheme:
         case "none":
-            yield "position", "none: these layers do not rotate"
+            instead = "none: these layers do not rotate"
+            if group.kinds and set(group.kinds) <= schema.NO_ATTENTION:
+                named = (schema.INSTEAD.get(kind, "a recurrence") for kind in group.kinds)
+                instead = f"no rotation: {'; '.join(dict.fromkeys(named))}"
+            yield "position", instead
             return
         case "alibi":
             yield "position", f"ALiBi, a slope for each of {group.heads} heads"

@@ -130,6 +130,8 @@ NEEDS = {
 }
 # Kinds of layers in which nothing attends, so that nothing rotates.
 NO_ATTENTION = {"linear_attention", "conv", "recurrent", "mamba", "mamba2", "ssm"}
+# How order enters there.
+INSTEAD = {"linear_attention": "linear attention, which is recurrent", "conv": "a convolution"}
 # Families whose layers with full attention do not rotate where others slide a window.
 NOPE_ON_FULL = {"cohere2", "exaone4"}
 # Families whose scores take the temperature of mscale_all_dim, squared, besides that on cosines and sines.

@@ -180,3 +180,12 @@ def test_a_width_that_is_no_quotient_is_told_though_other_layers_do_not_rotate()
     wide = {"model_type": "gemma4_text", "head_dim": 128, "global_head_dim": 512, "num_hidden_layers": 2}
     kinds = {"layer_types": ["sliding_attention", "full_attention"]}
     assert not any("is not hidden_size/heads" in line for line in said(QWEN3_NEXT | wide | kinds))
+
+
+def test_layers_that_do_not_rotate_are_told_apart():
+    values = QWEN3_NEXT | {"full_attention_interval": 4}
+    assert "position no rotation: linear attention, which is recurrent" in explained(values)[1]
+    mixed = QWEN3_NEXT | {"num_hidden_layers": 3, "layer_types": ["conv", "mamba", "full_attention"]}
+    assert "position no rotation: a convolution; a recurrence" in explained(mixed)[1]
+    plain = QWEN3_NEXT | {"model_type": "qwen3", "no_rope_layer_interval": 4}
+    assert "position none: these layers do not rotate" in explained(plain)[1]
