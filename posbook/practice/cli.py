@@ -8,9 +8,10 @@ import importlib
 import importlib.util
 import inspect
 import json
+import math
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,7 +22,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from posbook import frequencies
-from posbook.practice import config, probe
+from posbook.practice import config, probe, schema
 from posbook.practice.findings import Finding, ranges
 
 app = typer.Typer(
@@ -63,6 +64,8 @@ def explain(
             model = config.read_text(sys.stdin.read(config.LARGEST + 1), "standard input")
         else:
             model = config.read(Path(file))
+        if length is not None:
+            model = replace(model, findings=(*model.findings, *_too_short(model, length)))
         if figure is not None:
             _draw(model, length, figure)
     except ValueError as error:
@@ -262,21 +265,32 @@ def _lines(group: config.Group, length: int | None) -> Iterator[tuple[str, str]]
     yield "layers", (ranges(group.layers) or "not numbered") + kinds
     match group.scheme:
         case "none":
-            yield "position", "none: these layers do not rotate"
+            instead = "none: these layers do not rotate"
+            if group.kinds and set(group.kinds) <= schema.NO_ATTENTION:
+                named = (schema.INSTEAD.get(kind, "a recurrence") for kind in group.kinds)
+                instead = f"no rotation: {'; '.join(dict.fromkeys(named))}"
+            yield "position", instead
             return
         case "alibi":
             yield "position", f"ALiBi, a slope for each of {group.heads} heads"
             return
         case "t5":
-            yield "position", f"T5's bias, {group.buckets} buckets, the last from {group.max_distance} on"
+            both, past = _last_bucket(group, 2), _last_bucket(group, 1)
+            last = f"max_distance {group.max_distance}"
+            if both is not None and past is not None:
+                last = f"the last from {both} tokens on in the encoder and from {past} on in the decoder"
+            yield "position", f"T5's bias, {group.buckets} buckets, {last}"
             return
         case "learned":
-            yield (
-                "position",
-                f"a learned table of {group.trained_length} rows, position 0 in row {group.row_offset}",
-            )
+            rows = f"{group.rows} rows" if group.rows else "a length that is not given"
+            yield "position", f"a learned table of {rows}, position 0 in row {group.row_offset}"
             return
-    yield "position", f"rotary, {group.rotary_dim} of {group.head_dim} features, {group.layout}"
+    features = f"{group.rotary_dim} of {group.head_dim} features"
+    if group.part == "last":
+        features = f"the last {group.rotary_dim} features of a head"
+        if group.whole_head:
+            features = f"the last {group.rotary_dim} of {group.whole_head} features"
+    yield "position", f"rotary, {features}, {group.layout}"
     theta, why = _frequencies(group, length)
     scaled = group.rope_type
     if group.rope_type not in ("default", "longrope"):
@@ -303,6 +317,24 @@ def _lines(group: config.Group, length: int | None) -> Iterator[tuple[str, str]]
     if group.attention_factor != 1 or group.softmax_factor != 1:
         on_scores = f", {group.softmax_factor:.6g} on the scores besides" if group.softmax_factor != 1 else ""
         yield "factors", f"{group.attention_factor:.6g} on cosines and sines{on_scores}"
+
+
+def _too_short(model: config.Model, length: int) -> Iterator[Finding]:
+    """An error for a learned table that has no row for the last of so many tokens."""
+    for group in model.groups:
+        tokens = group.rows - group.row_offset
+        if group.scheme == "learned" and group.rows and length > tokens:
+            yield Finding("D6", "error", f"the learned table has rows for {tokens} tokens, not for {length}")
+
+
+def _last_bucket(group: config.Group, directions: int) -> int | None:
+    """The distance from which T5's last bucket holds, as t5_bias has it; None where no bucket is shared."""
+    side = group.buckets // directions
+    exact = side // 2
+    if not 0 < exact < group.max_distance:
+        return None
+    wide = side - exact
+    return math.ceil(round(exact * (group.max_distance / exact) ** ((wide - 1) / wide), 9))
 
 
 def _turning(against: Path, layer: int | None) -> list[config.Group]:

@@ -52,7 +52,8 @@ class Group:
     ``"halves"``, ``"interleaved"`` or ``"unknown"``, ``rotary_dim`` of ``head_dim`` features turn,
     ``attention_factor`` multiplies cosines and sines, ``softmax_factor`` the scores besides. Those that turn
     are the ``"first"`` of a head or, as ``part`` says of latent attention, the ``"last"`` of a head that has
-    others besides the ``head_dim`` counted here.
+    others besides the ``head_dim`` counted here, ``whole_head`` in all. A learned table has ``rows``, and
+    position 0 is row ``row_offset``. Both counts are 0 where the file does not say them.
 
     >>> Group(scheme="none").frequencies() is None
     True
@@ -67,6 +68,7 @@ class Group:
     head_dim: int = 0
     rotary_dim: int = 0
     part: str = "first"
+    whole_head: int = 0
     base: float = 10_000.0
     attention_factor: float = 1.0
     softmax_factor: float = 1.0
@@ -84,6 +86,7 @@ class Group:
     sections: tuple[int, ...] = ()
     interleaved_sections: bool = False
     heads: int = 0
+    rows: int = 0
     row_offset: int = 0
     buckets: int = 0
     max_distance: int = 0
@@ -306,17 +309,27 @@ class _Reader:
         config, kind = self.config, self.model_type
         everything = tuple(range(self.count or 0))
         heads = self.one(schema.HEADS)
-        alibi = config.alibi or (config.attn_config or {}).get("alibi") or kind in schema.ALIBI
+        inner = config.attn_config or {}
+        alibi = config.alibi or inner.get("alibi") or kind in schema.ALIBI
         if alibi or config.position_embedding_type == "alibi":
             if heads is None:
                 raise Unusable("ALiBi needs a slope for each head, and no number of heads is given")
+            if kind == "mpt" and inner.get("alibi") is None:
+                self.say("D2", "warning", "no attn_config.alibi: true is used, the default of mpt")
+            elif kind == "mpt" and inner["alibi"] is False:
+                told = "attn_config.alibi false is ignored by transformers 5.24.0, which adds the slopes"
+                self.say("D3", "error", told)
+            largest = inner.get("alibi_bias_max", 8)
+            if largest not in (None, 8):
+                self.say("D3", "error", f"alibi_bias_max {largest} is ignored by transformers 5.24.0, which "
+                         "takes 8, and used by others: their slopes differ")  # fmt: skip
             return [Group(everything, scheme="alibi", rope_type="none", heads=heads)]
         if kind in schema.T5:
             buckets, distance = config.relative_attention_num_buckets, config.relative_attention_max_distance
-            if buckets is None or distance is None:
-                self.say(
-                    "D2", "warning", "no relative_attention_num_buckets and max_distance: 32 and 128 are used"
-                )
+            if buckets is None:
+                self.say("D2", "warning", "no relative_attention_num_buckets: 32 is used")
+            if distance is None:
+                self.say("D2", "warning", "no relative_attention_max_distance: 128 is used")
             return [
                 Group(
                     everything,
@@ -331,16 +344,18 @@ class _Reader:
             offset = schema.LEARNED[kind]
             if offset is None:  # RoBERTa's rows begin after that of the padding
                 offset = (config.pad_token_id if config.pad_token_id is not None else 1) + 1
-                usable = None if self.length is None else self.length - offset
-                self.say(
-                    "D6", "note", f"position 0 is row {offset}: {usable} of {self.length} rows are usable"
-                )
+                rows = self.length
+                usable = "" if rows is None else f": {rows - offset} of {rows} rows are usable"
+                self.say("D6", "note", f"position 0 is row {offset}{usable}")
+            else:  # OPT's and BART's tables have rows besides those of the positions
+                rows = None if self.length is None else self.length + offset
             return [
                 Group(
                     everything,
                     scheme="learned",
                     rope_type="none",
                     trained_length=self.length,
+                    rows=rows or 0,
                     row_offset=offset,
                 )
             ]
@@ -366,6 +381,8 @@ class _Reader:
             known = groups.get(group, replace(group, layers=(), kinds=()))
             kinds = known.kinds if label is None else (*known.kinds, label)
             groups[group] = replace(known, layers=tuple(sorted((*known.layers, *layers))), kinds=kinds)
+        if any(group.layout == "unknown" for group in groups.values() if group.scheme == "rotary"):
+            self.unknown_family()
         window = self.config.sliding_window
         if not window or window < 1:
             return list(groups.values())
@@ -373,6 +390,17 @@ class _Reader:
         return [
             replace(g, window=window) if g.kinds == ("sliding_attention",) else g for g in groups.values()
         ]
+
+    def unknown_family(self) -> None:
+        if self.family:
+            told = f"the layout of {self.model_type} is not known here"
+        elif self.model_type == "unknown":
+            told = "no model_type: the layout and the defaults are not checked"
+        else:
+            told = (
+                f"model_type {self.model_type!r} is not known here: its layout and defaults are not checked"
+            )
+        self.say("D3", "warning", told)
 
     def blocks(self) -> dict[str | None, schema.Rope | None]:
         """The blocks by kind of layer, or one under None; empty where the file has no key of rotation."""
@@ -470,8 +498,7 @@ class _Reader:
             self.count = len(labels)
         elif count is None:
             labels = []
-        elif config.full_attention_interval:
-            every = config.full_attention_interval
+        elif every := config.full_attention_interval or self.assumed_interval():
             labels = ["linear_attention" if (i + 1) % every else "full_attention" for i in range(count)]
         elif self.windows() is not None:
             full = self.windows()
@@ -479,6 +506,14 @@ class _Reader:
         else:
             labels = [None] * count
         return self.without_rope(labels)
+
+    def assumed_interval(self) -> int | None:
+        """Every how many layers one attends where the class says it and the file does not."""
+        every = schema.ATTENTION_EVERY.get(self.model_type)
+        if every:
+            whose = f"the default of {self.model_type}"
+            self.say("D2", "warning", f"no full_attention_interval: {every} is used, {whose}")
+        return every
 
     def windows(self) -> Callable[[int], bool] | None:
         """Which layers attend in full where the others slide a window; None where all are alike."""
@@ -538,6 +573,7 @@ class _Reader:
             head_dim=head_dim,
             rotary_dim=rotary_dim,
             part="last" if self.latent() else "first",
+            whole_head=self.whole_head(),
             base=float(base),
             fraction=fraction,
             sections=tuple(rope.mrope_section or ()),
@@ -614,6 +650,13 @@ class _Reader:
         own = (self.family or {}).get("qk_rope_head_dim") if self.config.head_dim is None else None
         return self.config.qk_rope_head_dim or own
 
+    def whole_head(self) -> int:
+        """Features of a head of latent attention, those that do not turn included; 0 where it is not said."""
+        turning, still, head_dim = self.latent(), self.config.qk_nope_head_dim, self.config.head_dim or 0
+        if turning and still:
+            return still + turning
+        return head_dim if turning and head_dim > turning else 0
+
     def widths(
         self, label: str | None, rope: schema.Rope, kind: str, defaults: dict[str, Any], where: str
     ) -> tuple[int, int, float]:
@@ -621,9 +664,11 @@ class _Reader:
         config = self.config
         width, heads = self.one(schema.WIDTH), self.one(schema.HEADS)
         head_dim = config.head_dim
+        family = self.family or {}
+        # Gemma 4's full layers have a width of their own, which nothing is compared with.
+        wider = label == "full_attention" and (config.global_head_dim or family.get("global_head_dim"))
         if label == "full_attention" and config.global_head_dim:
             head_dim = config.global_head_dim
-        family = self.family or {}
         latent = self.latent()
         if latent:
             if not config.qk_rope_head_dim:
@@ -653,7 +698,7 @@ class _Reader:
                     "error",
                     f"hidden_size {width} is not a multiple of {heads} heads: {head_dim} is used",
                 )
-        elif width and heads and head_dim * heads != width and label != "full_attention":
+        elif width and heads and head_dim * heads != width and not wider:
             self.say(
                 "D6",
                 "note",

@@ -68,6 +68,7 @@ class Config(BaseModel):
     head_dim: Count | None = None
     global_head_dim: Count | None = None
     qk_rope_head_dim: Count | None = None
+    qk_nope_head_dim: Count | None = None
     d_kv: Count | None = None
     max_position_embeddings: Count | None = None
     n_positions: Count | None = None
@@ -129,14 +130,18 @@ NEEDS = {
 }
 # Kinds of layers in which nothing attends, so that nothing rotates.
 NO_ATTENTION = {"linear_attention", "conv", "recurrent", "mamba", "mamba2", "ssm"}
+# How order enters there.
+INSTEAD = {"linear_attention": "linear attention, which is recurrent", "conv": "a convolution"}
 # Families whose layers with full attention do not rotate where others slide a window.
 NOPE_ON_FULL = {"cohere2", "exaone4"}
 # Families whose scores take the temperature of mscale_all_dim, squared, besides that on cosines and sines.
 SOFTMAX_TEMPERATURE = {"deepseek_v2", "deepseek_v3", "deepseek_v32", "mistral4", "kimi_k2", "longcat_flash"}
 # Every how many layers one attends in full, where the class and not the file says it.
 FULL_EVERY = {"gemma3_text": 6, "gemma3n_text": 5, "olmo3": 4}
+# And every how many one attends at all, where the others are recurrent.
+ATTENTION_EVERY = {"qwen3_next": 4, "qwen3_5_text": 4, "qwen3_5_moe_text": 4, "qwen4_exp_text": 4}
 # Models that are no rotary models: how position enters, by their model_type.
-ALIBI = {"bloom"}
+ALIBI = {"bloom", "mpt"}
 LEARNED = {
     "gpt2": 0, "gpt_neo": 0, "gpt_bigcode": 0, "openai-gpt": 0, "bert": 0, "distilbert": 0, "electra": 0,
     "albert": 0, "opt": 2, "bart": 2, "mbart": 2, "roberta": None, "xlm-roberta": None, "camembert": None,
