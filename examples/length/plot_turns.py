@@ -167,7 +167,8 @@ ax.set_title(f"In {which} some pairs never came round")
 figures.publish(
     fig,
     alt=f"{len(MODELS)} model{'s' * (len(MODELS) > 1)}, one row for each, with a mark for "
-    "every pair at the number of turns it completes within the trained length, on a logarithmic axis, and a line at one turn: "
+    "every pair at the number of turns it completes within the trained length, on a logarithmic "
+    "axis, and a line at one turn: "
     + ", ".join(f"{never[name]} of {len(turns[name])} pairs of {name}" for name in MODELS)
     + " lie left of it.",
     numbers={
