@@ -17,7 +17,9 @@ plt.style.use("posbook.figures.posbook")
 # %%
 # The whole table is computed in one line.
 
-LENGTH, WIDTH = 48, 64  # 16 to 64 positions, and as many features, a multiple of 8
+# 16 to 64 positions, and 32 to 64 features, a multiple of 8. Of a wider table draw every nth pair: of every
+# second feature only sines would be left.
+LENGTH, WIDTH = 48, 64
 theta = frequencies.geometric(WIDTH)
 table = sinusoidal.encode(frequencies.angles(torch.arange(LENGTH), theta))
 

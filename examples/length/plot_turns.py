@@ -50,6 +50,7 @@ records = {record["id"]: record["config"] for record in map(json.loads, lines)}
 #         "model_type": "llama",
 #         "hidden_size": 3072,
 #         "num_attention_heads": 32,
+#         "head_dim": 128,
 #         "rope_theta": 1e6,
 #         "max_position_embeddings": 40960,
 #     }
@@ -165,8 +166,9 @@ which = "every model" if some == len(MODELS) else f"{some} of {len(MODELS)} mode
 ax.set_title(f"In {which} some pairs never came round")
 figures.publish(
     fig,
-    alt=f"One row for each of {len(MODELS)} models, with a mark for every pair at the number of turns it "
-    "completes within the trained length, on a logarithmic axis, and a line at one turn: "
+    alt=f"{len(MODELS)} model{'s' * (len(MODELS) > 1)}, one row for each, with a mark for "
+    "every pair at the number of turns it completes within the trained length, on a logarithmic "
+    "axis, and a line at one turn: "
     + ", ".join(f"{never[name]} of {len(turns[name])} pairs of {name}" for name in MODELS)
     + " lie left of it.",
     numbers={

@@ -17,7 +17,7 @@ from posbook import alibi, attention, figures
 plt.style.use("posbook.figures.posbook")
 torch.set_num_threads(1)
 
-HEADS = 8  # above, and the first row below; up to 16, or the names of the slopes collide
+HEADS = 8  # above, and the first row below; up to 16, or the names of the slopes collide: more go to OTHERS
 OTHERS = (12, 6, 3)  # the other rows; no powers of two, since the lower panel is about those that are none
 TOKENS = 8192  # long enough for the flattest head: nothing of its weight is cut off
 WINDOW = 512
@@ -65,10 +65,20 @@ evenly = {heads: lookback(2.0 ** (-8 * torch.arange(1, heads + 1).double() / hea
 ground = {"facecolor": figures.colour("paper"), "edgecolor": "none", "pad": 1.2}
 fig, (ax, below) = plt.subplots(2, figsize=(7.2, 7.4), sharex=True, height_ratios=(3, 2))
 look = figures.look("alibi")
+ring = {
+    "color": figures.colour("accent"),
+    "mfc": figures.colour("paper"),
+    "markersize": 10,
+    "mew": 2.2,
+    "ls": "",
+}
 named = {"color": look.colour, "weight": "bold", "va": "center", "size": 11.5}
-for slope, share, at in zip(slopes.tolist(), within, mean.tolist(), strict=True):
+for head, (slope, share, at) in enumerate(zip(slopes.tolist(), within, mean.tolist(), strict=True)):
     ax.plot(distance[1:], share[1:], color=look.colour)
-    ax.plot(at, np.interp(at, distance, share), look.marker, color=look.colour, markersize=11)
+    if head < HEADS - borrowed(HEADS):
+        ax.plot(at, np.interp(at, distance, share), look.marker, color=look.colour, markersize=11)
+    else:
+        ax.plot(at, np.interp(at, distance, share), "o", **ring)
     # The name stands on its curve; the steepest have begun above that height already. Slopes that are no
     # fraction lie between those that are, so that their names need a height of their own.
     height = 0.44 if is_fraction(slope) else 0.25
@@ -82,15 +92,9 @@ ax.set_ylim(0, 1.03)
 ax.set_yticks([0, 0.5, 1])
 ax.set_ylabel("weight within this distance")
 beside = {"color": figures.colour("muted"), "ha": "right", "va": "bottom"}
-ax.text(1200, 0.04, "a curve for each slope,\n+ at its mean look-back", **beside)
+marks = "+ or ○" if borrowed(HEADS) else "+"
+ax.text(1200, 0.04, f"a curve for each slope,\n{marks} at its mean look-back", **beside)
 
-ring = {
-    "color": figures.colour("accent"),
-    "mfc": figures.colour("paper"),
-    "markersize": 10,
-    "mew": 2.2,
-    "ls": "",
-}
 tick = {"color": figures.colour("muted"), "markersize": 11, "mew": 2, "ls": ""}
 for y, heads in enumerate(rows):
     own = heads - borrowed(heads)
@@ -120,9 +124,11 @@ figures.publish(
     fig,
     alt=f"Above, {HEADS} curves on a logarithmic axis, one for each slope from {name(slopes.max().item())} "
     f"to {name(slopes.min().item())}: the part of the weight within a distance. The flatter the slope, the "
-    f"farther right its curve; a cross marks its mean look-back, from {mean.min():.1f} to {mean.max():.0f} "
-    f"tokens. Below, the mean look-backs of {', '.join(map(str, rows))} heads: circles, the heads beyond a "
-    "power of two, lie among the crosses of the steeper heads; ticks, the paper's evenly spaced slopes, lie "
+    f"farther right its curve; a {'cross or circle' if borrowed(HEADS) else 'cross'} marks its mean "
+    f"look-back, from {mean.min():.1f} to {mean.max():.0f} tokens. "
+    f"Below, the mean look-backs of {', '.join(map(str, rows))} heads. Circles are the heads beyond a "
+    "power of two: in a row the first lies left of all crosses, any others between those of the steeper "
+    "heads; ticks, the paper's evenly spaced slopes, lie "
     "elsewhere.",
     numbers={f"lookback_{head}": value for head, value in enumerate(mean.tolist(), 1)}
     | {

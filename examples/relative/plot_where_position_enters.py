@@ -32,7 +32,9 @@ from posbook import (
 plt.style.use("posbook.figures.posbook")
 torch.set_num_threads(1)
 
-# DIM is even, CLIP at least 3: of a smaller one DeBERTa's two terms leave a query only itself and all others.
+# LENGTH is 3 or more. DIM is even, 32 or less: of wider words a query may attend to one token alone, and
+# notice no shuffle.
+# CLIP is at least 3: of a smaller one DeBERTa's two terms leave a query only itself and all others.
 LENGTH, DIM, CLIP, SEEDS = 12, 16, 4, 5
 at = torch.arange(LENGTH)
 offsets = positions.offsets(queries=at, keys=at)

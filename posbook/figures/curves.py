@@ -52,6 +52,7 @@ def curve(
 def label_ends(ax: Axes) -> list[Annotation]:
     r"""Write each line's label to the right of its last point, moved up or down until no two overlap.
 
+    Of a line that leaves the axes above or below, the label stands at that edge.
     Call it last, when limits, scales and titles are set: it measures the axes as they will be drawn.
     """
     named = [line for line in ax.get_lines() if not line.get_label().startswith("_")]
@@ -72,9 +73,10 @@ def label_ends(ax: Axes) -> list[Annotation]:
 
 
 def _note(ax: Axes, line: Line2D) -> Annotation:
+    x, y = line.get_xydata()[-1]
     return ax.annotate(
         line.get_label(),
-        line.get_xydata()[-1],
+        (x, np.clip(y, *ax.get_ybound())),
         (9, 0),
         textcoords="offset points",
         va="center",

@@ -92,6 +92,17 @@ def test_a_label_with_room_stays_at_the_end_of_its_line():
     assert [note.get_position()[1] for note in curves.label_ends(ax)] == [0, 0]
 
 
+def test_a_label_of_a_line_that_leaves_the_axes_stands_at_their_edge():
+    _, ax = plt.subplots()
+    for role, end in {"rope": 9, "alibi": -9, "t5": 0.5}.items():
+        curves.curve(ax, [0, 1], [0.2, end], role, label=role)
+    ax.set_ylim(1, 0)  # also where the axis is turned round
+    notes = curves.label_ends(ax)
+    ax.figure.draw_without_rendering()
+    middles = [ax.transAxes.inverted().transform(n.get_window_extent())[:, 1].mean() for n in notes]
+    assert np.allclose(middles, [0, 1, 0.5], atol=0.02)
+
+
 def test_a_curve_wears_the_look_of_its_encoding():
     _, ax = plt.subplots()
     line = curves.curve(ax, range(100), range(100), "t5", seeds=np.zeros((3, 100)))
