@@ -6,7 +6,6 @@ import matplotlib.pyplot as plt
 import nbformat
 import numpy as np
 import pytest
-from nbclient import NotebookClient
 
 from posbook.figures import publish
 from posbook.figures.publish import write_whole
@@ -81,15 +80,27 @@ def test_a_script_alone_prints_its_numbers_and_saves_its_figure(tmp_path):
     assert (tmp_path / "plot_line.svg").read_text().rstrip().endswith("</svg>")
 
 
-def test_a_notebook_shows_the_figure_below_its_cell_and_saves_no_file(tmp_path, monkeypatch):
-    for name in ("POSBOOK_GALLERY", "MPLBACKEND"):
-        monkeypatch.delenv(name, raising=False)
+# In a process of its own: what a kernel leaves to the garbage collector would be a warning in any later test.
+EXECUTE = """
+import sys, nbformat
+from nbclient import NotebookClient
+notebook = nbformat.read(sys.argv[1], as_version=4)
+NotebookClient(notebook, resources={"metadata": {"path": sys.argv[2]}}).execute()
+nbformat.write(notebook, sys.argv[1])
+"""
+
+
+def test_a_notebook_shows_the_figure_below_its_cell_and_saves_no_file(tmp_path):
+    place, file = tmp_path / "place", tmp_path / "line.ipynb"
+    place.mkdir()
     cell = nbformat.v4.new_code_cell(SCRIPT.format(alt=ALT))
-    notebook = nbformat.v4.new_notebook(cells=[cell])
-    NotebookClient(notebook, resources={"metadata": {"path": tmp_path}}).execute()
-    assert ["image/png" in output.get("data", {}) for output in cell.outputs] == [False, True]
-    assert cell.outputs[0]["text"] == "n = 120\nworst = 4.44089e-16\nname = x\n"
-    assert list(tmp_path.iterdir()) == []
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), file)
+    clean = {k: v for k, v in os.environ.items() if k not in ("POSBOOK_GALLERY", "MPLBACKEND")}
+    subprocess.run([sys.executable, "-c", EXECUTE, file, place], env=clean, check=True, capture_output=True)
+    (ran,) = nbformat.read(file, as_version=4).cells
+    assert ["image/png" in output.get("data", {}) for output in ran.outputs] == [False, True]
+    assert ran.outputs[0]["text"] == "n = 120\nworst = 4.44089e-16\nname = x\n"
+    assert list(place.iterdir()) == []
 
 
 @pytest.mark.parametrize("where,globals", [("/tmp/123/1961509632.py", {"get_ipython": 1}), ("<stdin>", {})])
