@@ -205,12 +205,12 @@ def test_ctrl_c_keeps_the_seeds_that_are_finished(tmp_path):
         text=True,
         env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
     )
-    limit = time.monotonic() + 80
+    limit = time.monotonic() + 240  # a busy machine takes its time
     while len(list(tmp_path.glob("word_order/*.json"))) < 2 and time.monotonic() < limit:
         time.sleep(0.1)
     process.send_signal(signal.SIGINT)
     said = process.communicate(timeout=60)[1]
-    assert process.returncode == 130
+    assert process.returncode == 130, said[-2000:]
     assert said.strip().endswith("stopped; finished runs are kept")
     finished = sorted((tmp_path / "word_order").iterdir())
     assert len(finished) >= 2
