@@ -135,6 +135,17 @@ def below(env, name):
             yield from below(env, child)
 
 
+def read_again(key):
+    """A handler of env-get-outdated: pages with this key in their metadata are read whenever any page is."""
+
+    def outdated(app, env, added, changed, removed):
+        if not (added or changed or removed):
+            return []
+        return [name for name in env.all_docs if env.metadata[name].get(key) and name not in removed]
+
+    return outdated
+
+
 def write(app, error):
     if error or app.builder.name != "html":
         return

@@ -13,6 +13,7 @@ import json
 import re
 from pathlib import Path
 
+from described import read_again
 from docutils import nodes
 from docutils.parsers.rst import directives
 from gallery import GALLERY
@@ -140,13 +141,6 @@ def fill(app, doctree, docname):
         place.replace_self(table((), list(counted(app.env))))
 
 
-def outdated(app, env, added, changed, removed):
-    """A page with counts is read again whenever any other page is."""
-    if not (added or changed or removed):
-        return []
-    return [name for name in env.all_docs if env.metadata[name].get("counts") and name not in removed]
-
-
 class Merit(SphinxDirective):
     required_arguments = 1
 
@@ -163,6 +157,6 @@ class Merit(SphinxDirective):
 def setup(app):
     app.add_node(counts)
     app.add_directive("merit", Merit)
-    app.connect("env-get-outdated", outdated)
+    app.connect("env-get-outdated", read_again("counts"))
     app.connect("doctree-resolved", fill)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -57,12 +57,8 @@ class Module(SphinxDirective):
 
 def outdated(app, env, added, changed, removed):
     """The pages to which a script came, or from which one went."""
-    shown = {name: env.metadata[name].get("reference-of") for name in env.all_docs}
-    return [
-        name
-        for name, (module, scripts) in ((name, found) for name, found in shown.items() if found)
-        if scripts != using(module, app.config.gallery_order)
-    ]
+    pages = ((name, env.metadata[name].get("reference-of")) for name in env.all_docs)
+    return [name for name, of in pages if of and of[1] != using(of[0], app.config.gallery_order)]
 
 
 def adopt(app, doctree):

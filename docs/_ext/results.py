@@ -9,7 +9,7 @@ book, each with how its statement begins. All comes from where they stand, so th
 
 import textwrap
 
-from described import parts, text
+from described import parts, read_again, text
 from docutils import nodes
 from katex import FormulaError, plain
 from sphinx.util.docutils import SphinxDirective
@@ -77,13 +77,6 @@ def merge(app, env, docnames, other):
     names(env).update({name: names(other)[name] for name in docnames if name in names(other)})
 
 
-def outdated(app, env, added, changed, removed):
-    """The list is made again whenever any page is."""
-    if not (added or changed or removed):
-        return []
-    return [name for name in env.all_docs if env.metadata[name].get("results") and name not in removed]
-
-
 def fill(app, doctree, docname):
     for place in list(doctree.findall(results)):
         place.replace_self(listed(app, docname))
@@ -119,6 +112,6 @@ def setup(app):
     app.connect("doctree-read", collect)
     app.connect("env-purge-doc", purge)
     app.connect("env-merge-info", merge)
-    app.connect("env-get-outdated", outdated)
+    app.connect("env-get-outdated", read_again("results"))
     app.connect("doctree-resolved", fill)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -8,7 +8,6 @@ import importlib
 import importlib.util
 import inspect
 import json
-import math
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
@@ -16,12 +15,13 @@ from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any
 
+import torch
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from posbook import frequencies
+from posbook import frequencies, t5_bias
 from posbook.practice import config, probe, schema
 from posbook.practice.findings import Finding, ranges
 
@@ -275,7 +275,7 @@ def _lines(group: config.Group, length: int | None) -> Iterator[tuple[str, str]]
             yield "position", f"ALiBi, a slope for each of {group.heads} heads"
             return
         case "t5":
-            both, past = _last_bucket(group, 2), _last_bucket(group, 1)
+            both, past = (_last_bucket(group, bidirectional) for bidirectional in (True, False))
             last = f"max_distance {group.max_distance}"
             if both is not None and past is not None:
                 last = f"the last from {both} tokens on in the encoder and from {past} on in the decoder"
@@ -327,14 +327,15 @@ def _too_short(model: config.Model, length: int) -> Iterator[Finding]:
             yield Finding("D6", "error", f"the learned table has rows for {tokens} tokens, not for {length}")
 
 
-def _last_bucket(group: config.Group, directions: int) -> int | None:
-    """The distance from which T5's last bucket holds, as t5_bias has it; None where no bucket is shared."""
-    side = group.buckets // directions
-    exact = side // 2
-    if not 0 < exact < group.max_distance:
+def _last_bucket(group: config.Group, bidirectional: bool) -> int | None:
+    """The distance from which T5's last bucket holds; None for buckets that t5_bias refuses."""
+    back = -torch.arange(group.max_distance + 1)[None]
+    sizes = {"buckets": group.buckets, "max_distance": group.max_distance}
+    try:
+        found = t5_bias.buckets(back, bidirectional=bidirectional, **sizes)[0]
+    except ValueError:
         return None
-    wide = side - exact
-    return math.ceil(round(exact * (group.max_distance / exact) ** ((wide - 1) / wide), 9))
+    return int((found == found[-1]).int().argmax())
 
 
 def _turning(against: Path, layer: int | None) -> list[config.Group]:
@@ -371,10 +372,9 @@ def _print_verdict(
 ) -> None:
     console = Console(highlight=False)
     if against is None:
-        told = (
-            "Nothing was compared with a configuration: --config config.json says whether this is what the "
-        )
-        console.print(told + "model asks for.", soft_wrap=True)
+        told = "Nothing was compared with a configuration: "
+        told += "--config config.json says whether this is what the model asks for."
+        console.print(told, soft_wrap=True)
     elif right and others:
         told = f"It does what the configuration asks for in {_layers(right)}, and not in {_layers(others)}."
         console.print(told, soft_wrap=True)
